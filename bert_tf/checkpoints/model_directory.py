@@ -1,0 +1,170 @@
+"""The directory a run leaves behind: everything that predicting, exporting or going on needs.
+
+    bert_config.json  vocab.txt  model.json     what the model is
+    best/bert_model.ckpt.*                      weights with the best score on the dev set
+    last/bert_model.ckpt.*                      weights at the last step
+    training/                                   optimizer and step, for resuming
+    flags.txt                                   the run's options; --flagfile replays it
+
+`best` and `last` are ordinary google-research/bert checkpoints.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+
+from bert_tf import config as config_lib
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.text import vocab
+
+FORMAT = 1
+KINDS = ("pretrain", "classify", "regress", "span")
+_CARD_FILE = "model.json"
+_CONFIG_FILE = "bert_config.json"
+_VOCAB_FILE = "vocab.txt"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Card:
+    """model.json: what the weights answer.
+
+    Attributes:
+      kind: one of `KINDS`; it selects the head.
+      task: the task's name, e.g. "sst-2".
+      labels: label of each logit for "classify", else empty.
+      num_texts: texts per example, 1 or 2.
+      do_lower_case: casing of the text side.
+      max_seq_length: tokens per example in training, special tokens included.
+    """
+
+    kind: str
+    task: str
+    do_lower_case: bool
+    max_seq_length: int
+    labels: tuple = ()
+    num_texts: int = 1
+    format: int = FORMAT
+
+    @property
+    def num_outputs(self):
+        """C: logits of the classification head; a regression has one."""
+        return len(self.labels) if self.kind == "classify" else 1
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelDirectory:
+    """An opened model directory.
+
+    Attributes:
+      path: str.
+      config: `BertConfig`.
+      vocabulary: `text.vocab.Vocabulary`.
+      card: `Card`.
+    """
+
+    path: str
+    config: config_lib.BertConfig
+    vocabulary: vocab.Vocabulary
+    card: Card
+
+    @classmethod
+    def open(cls, path, what="--model_dir"):
+        """Reads the description of a model directory; weights are read by `build_model`.
+
+        Raises:
+          InputError: `path` is not a model directory, or was written by a later version.
+        """
+        card_file = os.path.join(path, _CARD_FILE)
+        if not os.path.isfile(card_file):
+            held = ", ".join(sorted(os.listdir(path))[:8]) if os.path.isdir(path) else "(missing)"
+            raise InputError(
+                f"{what}={path} is not a model directory: no {_CARD_FILE} in it. It holds: {held}. "
+                "Give the --output_dir of a run_*.py that has trained."
+            )
+        with open(card_file, encoding="utf-8") as file:
+            values = json.load(file)
+        if values.get("format") != FORMAT:
+            raise InputError(
+                f"{card_file} has format {values.get('format')!r}; this version reads {FORMAT}."
+            )
+        values["labels"] = tuple(values["labels"])
+        vocabulary_file = os.path.join(path, _VOCAB_FILE)
+        return cls(
+            path=path,
+            config=config_lib.from_file(os.path.join(path, _CONFIG_FILE), what),
+            vocabulary=vocab.from_file(vocabulary_file, what),
+            card=Card(**values),
+        )
+
+    @property
+    def vocab_file(self):
+        """Path of vocab.txt."""
+        return os.path.join(self.path, _VOCAB_FILE)
+
+    def weights(self, which):
+        """Path of the directory with the `"best"` or `"last"` weights."""
+        return os.path.join(self.path, which)
+
+    def build_model(self, which="best"):
+        """Builds the model of the card and loads its weights, every one accounted for.
+
+        Raises:
+          InputError: there are no such weights, or they do not fit.
+        """
+        from bert_tf import checkpoints
+
+        model = new_model(self.config, self.card)
+        checkpoints.load(model, checkpoints.open_checkpoint(self.weights(which)))
+        return model
+
+
+def new_model(config, card):
+    """A freshly initialised model with the head that `card.kind` names."""
+    from bert_tf.modeling import models
+
+    if card.kind == "pretrain":
+        return models.PretrainingModel(config)
+    if card.kind == "span":
+        return models.SpanModel(config)
+    return models.ClassifierModel(config, num_classes=card.num_outputs)
+
+
+def create(path, config, vocab_file, card):
+    """Writes the description into `path`, or checks that it holds the same one.
+
+    So a run that is started again goes on, and another run's directory is never mixed into.
+
+    Returns:
+      the opened `ModelDirectory`.
+
+    Raises:
+      InputError: `path` belongs to another run; the message lists what differs.
+    """
+    os.makedirs(path, exist_ok=True)
+    if os.path.isfile(os.path.join(path, _CARD_FILE)):
+        _check_same(ModelDirectory.open(path, "--output_dir"), config, vocab_file, card)
+    else:
+        with files.replacing(os.path.join(path, _VOCAB_FILE)) as temporary:
+            shutil.copyfile(vocab_file, temporary)
+        files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())
+        text = json.dumps(dataclasses.asdict(card), indent=2) + "\n"
+        files.write_text(os.path.join(path, _CARD_FILE), text)
+    return ModelDirectory.open(path, "--output_dir")
+
+
+def _check_same(found, config, vocab_file, card):
+    differences = [
+        f"{name} is {getattr(ours, name)!r} there and {getattr(wanted, name)!r} here"
+        for ours, wanted in ((found.card, card), (found.config, config))
+        for name in (field.name for field in dataclasses.fields(wanted))
+        if getattr(ours, name) != getattr(wanted, name)
+    ]
+    if found.vocabulary.sha256 != vocab.from_file(vocab_file).sha256:
+        differences.append("the vocabulary differs")
+    if differences:
+        raise InputError(
+            f"--output_dir={found.path} holds another run: {'; '.join(differences)}. "
+            "Give a new directory, or the options of that run (its flags.txt) to go on with it."
+        )

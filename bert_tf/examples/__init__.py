@@ -1,0 +1,1 @@
+"""Ids to examples: sentence pairs, masking, windows, packing. Pure functions; no TensorFlow."""

@@ -1,0 +1,51 @@
+"""Every feature once: its name in records, its name in models, its axes, its type.
+
+Record writer, record reader and export signatures all read this table. Record names are the
+released ones, which every BERT TFRecord on earth has; model names are those of TF Hub.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """One row.
+
+    Attributes:
+      name: name in models, batches and SavedModel signatures (TF Hub's).
+      record_name: name in the TFRecord files of the released scripts.
+      axes: axis letters with the batch axis, see `shapes.AXES`.
+      dtype: type in a batch; records hold int64 or float32.
+    """
+
+    name: str
+    record_name: str
+    axes: str
+    dtype: str = "int32"
+
+    @property
+    def accepted_record_names(self):
+        """Names under which a record may hold it: the released one, then Model Garden's."""
+        return tuple(dict.fromkeys((self.record_name, self.name)))
+
+
+WORD_IDS = Feature("input_word_ids", "input_ids", "B T")
+MASK = Feature("input_mask", "input_mask", "B T")
+TYPE_IDS = Feature("input_type_ids", "segment_ids", "B T")
+MASKED_LM_POSITIONS = Feature("masked_lm_positions", "masked_lm_positions", "B P")
+MASKED_LM_IDS = Feature("masked_lm_ids", "masked_lm_ids", "B P")
+MASKED_LM_WEIGHTS = Feature("masked_lm_weights", "masked_lm_weights", "B P", "float32")
+NEXT_SENTENCE_LABELS = Feature("next_sentence_labels", "next_sentence_labels", "B")
+LABEL_IDS = Feature("label_ids", "label_ids", "B")
+LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")
+START_POSITIONS = Feature("start_positions", "start_positions", "B")
+END_POSITIONS = Feature("end_positions", "end_positions", "B")
+
+ENCODER_INPUTS = (WORD_IDS, MASK, TYPE_IDS)
+PRETRAINING = (
+    *ENCODER_INPUTS,
+    MASKED_LM_POSITIONS,
+    MASKED_LM_IDS,
+    MASKED_LM_WEIGHTS,
+    NEXT_SENTENCE_LABELS,
+)

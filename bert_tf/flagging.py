@@ -1,0 +1,102 @@
+"""A dataclass field is an absl flag: name, type, default and help are said once."""
+
+import dataclasses
+import sys
+import types
+import typing
+
+from absl import app, flags
+
+from bert_tf import files
+from bert_tf.errors import InputError
+
+REQUIRED = dataclasses.MISSING
+
+
+def option(default, help, choices=None):  # noqa: A002  absl calls it help too
+    """A dataclass field that `define` turns into a flag; `REQUIRED` as default makes it so."""
+    return dataclasses.field(default=default, metadata={"help": help, "choices": choices})
+
+
+def define(options_class, flag_values=flags.FLAGS):
+    """Declares one flag per field of a frozen dataclass of options.
+
+    Called by a script's main guard, never on import: two scripts may share a flag's name.
+    """
+    hints = typing.get_type_hints(options_class)
+    for field in dataclasses.fields(options_class):
+        required = field.default is REQUIRED
+        arguments = {
+            "name": field.name,
+            "default": None if required else field.default,
+            "help": field.metadata["help"],
+            "flag_values": flag_values,
+            "required": required,
+            "module_name": sys.argv[0],  # --help lists the flags of the script that runs
+        }
+        if field.metadata["choices"]:
+            flags.DEFINE_enum(enum_values=list(field.metadata["choices"]), **arguments)
+        else:
+            _DEFINE[_base_type(hints[field.name])](**arguments)
+
+
+_DEFINE = {
+    str: flags.DEFINE_string,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    bool: flags.DEFINE_bool,
+}
+
+
+def _base_type(hint):
+    """`int | None` declares an integer flag that may be left out."""
+    if isinstance(hint, types.UnionType):
+        (hint,) = [part for part in typing.get_args(hint) if part is not type(None)]
+    return hint
+
+
+def read(options_class, flag_values=flags.FLAGS):
+    """Builds the options from parsed flags; the class's own checks run here."""
+    return options_class(
+        **{
+            field.name: flag_values[field.name].value
+            for field in dataclasses.fields(options_class)
+        }
+    )
+
+
+def to_flagfile(options):
+    """The text of a flag file that gives these options again through `--flagfile`."""
+    lines = []
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if value is not None:
+            lines.append(f"--{field.name}={str(value).lower() if isinstance(value, bool) else value}")
+    return "\n".join(lines) + "\n"
+
+
+def announce(options, output_dir=None):
+    """Prints the resolved options; with `output_dir`, writes them to `flags.txt` there."""
+    text = to_flagfile(options)
+    print("Options:\n  " + text.strip().replace("\n", "\n  "), flush=True)
+    if output_dir:
+        files.write_text(f"{output_dir}/flags.txt", text)
+
+
+def run(main, options_class):
+    """Parses the command line into `options_class` and calls `main(options)`.
+
+    An `InputError` is printed as one message without a traceback; the exit status is 2.
+    """
+
+    def with_options(arguments):
+        try:
+            if len(arguments) > 1:
+                raise InputError(f"Unexpected arguments: {arguments[1:]}; flags start with '--'.")
+            main(read(options_class))
+        except InputError as error:
+            print(f"ERROR: {error}", file=sys.stderr)
+            sys.exit(2)
+
+    define(options_class)
+    app.run(with_options)

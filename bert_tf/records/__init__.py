@@ -1,0 +1,1 @@
+"""Examples to TFRecord files, and TFRecord files to batches."""

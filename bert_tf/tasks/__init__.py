@@ -1,0 +1,1 @@
+"""One entry per dataset: reader, labels, metrics, prediction files."""

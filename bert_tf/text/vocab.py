@@ -1,0 +1,102 @@
+"""vocab.txt: tokens to ids and back, special tokens, and the casing it was made for."""
+
+import hashlib
+import re
+
+from bert_tf import files
+from bert_tf.errors import InputError
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# Special tokens, the released [unused] slots, and the <S> and <T> of the Chinese vocabulary.
+_BRACKETED = re.compile(r"\[[^\[\]]+\]|<[ST]>")
+
+
+class Vocabulary:
+    """The tokens of a vocab.txt in the order of their ids.
+
+    Attributes:
+      tokens: tuple of str; the index is the id.
+      ids: dict from token to id.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int.
+      special_ids: frozenset of int, every token in square brackets: the five special tokens
+        and the [unused] slots. None of them stands for text.
+
+    Raises:
+      InputError: a special token is missing, [PAD] is not id 0, or a token occurs twice.
+    """
+
+    def __init__(self, tokens, source="vocabulary"):
+        self.tokens = tuple(tokens)
+        self.ids = {token: index for index, token in enumerate(self.tokens)}
+        if len(self.ids) != len(self.tokens):
+            twice = sorted(t for i, t in enumerate(self.tokens) if self.ids[t] != i)
+            raise InputError(f"{source} holds tokens twice: {twice[:5]}.")
+        if missing := [token for token in SPECIAL_TOKENS if token not in self.ids]:
+            raise InputError(
+                f"{source} ({len(self.tokens)} tokens) has no {', '.join(missing)}; "
+                f"a BERT vocabulary has {', '.join(SPECIAL_TOKENS)}, one token a line."
+            )
+        if self.tokens[0] != "[PAD]":
+            raise InputError(f"{source}: id 0 is {self.tokens[0]!r}; padding is id 0, so [PAD].")
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            self.ids[token] for token in SPECIAL_TOKENS
+        )
+        self.special_ids = frozenset(
+            index for index, token in enumerate(self.tokens) if _BRACKETED.fullmatch(token)
+        )
+
+    def __len__(self):
+        return len(self.tokens)
+
+    @property
+    def is_cased(self):
+        """Whether any token that stands for text has an upper-case letter.
+
+        Measured on the released vocabularies: none of uncased and Chinese has one.
+        """
+        return any(
+            token != token.lower()
+            for index, token in enumerate(self.tokens)
+            if index not in self.special_ids
+        )
+
+    @property
+    def sha256(self):
+        """Hash of the tokens, each followed by a line feed: equal for CRLF and LF files."""
+        return hashlib.sha256("".join(f"{token}\n" for token in self.tokens).encode()).hexdigest()
+
+
+def from_file(path, what="--vocab_file"):
+    """Reads a vocab.txt: one token a line, white space around it stripped, as released.
+
+    Raises:
+      InputError: no such file, not UTF-8, or not a BERT vocabulary.
+    """
+    files.require_file(path, what)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what}={path} is not UTF-8: {error}.") from None
+    if lines[-1] == "":
+        lines.pop()
+    return Vocabulary((line.strip() for line in lines), source=f"{what}={path}")
+
+
+def check_casing(vocabulary, do_lower_case, what="--vocab_file"):
+    """Refuses a casing that would turn most of the text into [UNK].
+
+    Raises:
+      InputError: lower-casing with a cased vocabulary, or keeping case with an uncased one.
+    """
+    if do_lower_case and vocabulary.is_cased:
+        raise InputError(
+            f"{what} holds tokens with upper-case letters, so it is cased, but text would be "
+            "lower-cased. Give --do_lower_case=false, or an uncased vocabulary."
+        )
+    if not do_lower_case and not vocabulary.is_cased:
+        raise InputError(
+            f"{what} holds no token with an upper-case letter, so it is uncased, but case would "
+            "be kept. Give --do_lower_case=true, or a cased vocabulary."
+        )

@@ -1,0 +1,1 @@
+"""Strategy, optimizer, loop; pre-training, fine-tuning, prediction."""

@@ -1,0 +1,1 @@
+"""SavedModels from a model directory: strings in, answers out."""
