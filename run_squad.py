@@ -1,4 +1,4 @@
-"""Fine-tune BERT to answer questions from a passage (SQuAD 1.1 and 2.0).  --help lists every flag."""
+"""Fine-tune BERT to answer questions from a passage (SQuAD).  --help lists every flag."""
 
 from bert_tf import flagging, options
 

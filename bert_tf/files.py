@@ -37,7 +37,8 @@ def _nearest_existing(path):
     while not parent.exists():
         parent = parent.parent
     names = sorted(entry.name for entry in parent.iterdir())[:8] if parent.is_dir() else []
-    return f"The nearest folder that exists is {parent}, which holds: {', '.join(names) or 'nothing'}."
+    held = ", ".join(names) or "nothing"
+    return f"The nearest folder that exists is {parent}, which holds: {held}."
 
 
 def expand(patterns, what):

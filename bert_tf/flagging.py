@@ -58,10 +58,7 @@ def _base_type(hint):
 def read(options_class, flag_values=flags.FLAGS):
     """Builds the options from parsed flags; the class's own checks run here."""
     return options_class(
-        **{
-            field.name: flag_values[field.name].value
-            for field in dataclasses.fields(options_class)
-        }
+        **{field.name: flag_values[field.name].value for field in dataclasses.fields(options_class)}
     )
 
 
@@ -70,8 +67,10 @@ def to_flagfile(options):
     lines = []
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
+        if isinstance(value, bool):
+            value = str(value).lower()
         if value is not None:
-            lines.append(f"--{field.name}={str(value).lower() if isinstance(value, bool) else value}")
+            lines.append(f"--{field.name}={value}")
     return "\n".join(lines) + "\n"
 
 
@@ -83,17 +82,26 @@ def announce(options, output_dir=None):
         files.write_text(f"{output_dir}/flags.txt", text)
 
 
-def run(main, options_class):
+def run(main, options_class, takes_arguments=False):
     """Parses the command line into `options_class` and calls `main(options)`.
 
     An `InputError` is printed as one message without a traceback; the exit status is 2.
+
+    Args:
+      main: callable; with `takes_arguments` it is given the list of arguments that are no flags
+        as its second argument, otherwise there must be none.
+      options_class: frozen dataclass of options.
+      takes_arguments: bool.
     """
 
     def with_options(arguments):
         try:
-            if len(arguments) > 1:
+            if takes_arguments:
+                main(read(options_class), arguments[1:])
+            elif len(arguments) > 1:
                 raise InputError(f"Unexpected arguments: {arguments[1:]}; flags start with '--'.")
-            main(read(options_class))
+            else:
+                main(read(options_class))
         except InputError as error:
             print(f"ERROR: {error}", file=sys.stderr)
             sys.exit(2)

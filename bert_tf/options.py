@@ -152,6 +152,7 @@ class QuestionAnswering(FineTuning):
 
     train_file: str | None = option(None, "SQuAD JSON to train on.")
     predict_file: str | None = option(None, "SQuAD JSON to answer.")
+    max_predict_examples: int | None = option(None, "(new) Answer the first so many questions.")
     max_seq_length: int = option(384, "Tokens per window, question and special tokens included.")
     doc_stride: int = option(128, "Tokens from the start of one window to that of the next.")
     max_query_length: int = option(64, "Tokens of the question that are kept.")
@@ -165,11 +166,46 @@ class QuestionAnswering(FineTuning):
 
     def __post_init__(self):
         super().__post_init__()
-        _require_positive(
-            self, "max_seq_length", "doc_stride", "max_query_length", "n_best_size"
-        )
+        _require_positive(self, "max_seq_length", "doc_stride", "max_query_length", "n_best_size")
         _require_positive(self, "max_answer_length")
         if self.do_train and not self.train_file:
             raise InputError("--do_train needs --train_file.")
         if (self.do_predict or self.do_eval) and not self.predict_file:
             raise InputError("--do_predict and --do_eval need --predict_file.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingData:
+    """Flags of create_pretraining_data.py."""
+
+    input_file: str = option(
+        REQUIRED,
+        "Text: comma-separated files or globs; UTF-8, one "
+        "sentence a line, a blank line between documents.",
+    )
+    output_file: str = option(
+        REQUIRED,
+        "TFRecords to write: comma-separated files, each of which "
+        "gets an equal share of the examples.",
+    )
+    vocab_file: str = option(REQUIRED, "vocab.txt of the model to pre-train.")
+    do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
+    do_whole_word_mask: bool = option(False, "Mask whole words, not single word pieces.")
+    max_seq_length: int = option(128, "Tokens per example, special tokens included.")
+    max_predictions_per_seq: int = option(20, "Masked tokens per example at the most.")
+    random_seed: int = option(12345, "Seed of every random choice.")
+    dupe_factor: int = option(10, "Passes over the text, each with other pairs and masks.")
+    masked_lm_prob: float = option(0.15, "Share of the tokens to predict.")
+    short_seq_prob: float = option(0.1, "Probability of an example made shorter on purpose.")
+
+    def __post_init__(self):
+        _require_positive(self, "max_predictions_per_seq", "dupe_factor")
+        if self.max_seq_length < 5:
+            raise InputError(
+                f"--max_seq_length={self.max_seq_length} must be at least 5: [CLS], two [SEP] and "
+                "a token for each of the two texts."
+            )
+        if not 0 < self.masked_lm_prob <= 1:
+            raise InputError(f"--masked_lm_prob={self.masked_lm_prob} must be in (0, 1].")
+        if not 0 <= self.short_seq_prob <= 1:
+            raise InputError(f"--short_seq_prob={self.short_seq_prob} must be in [0, 1].")

@@ -104,8 +104,12 @@ class ModelDirectory:
         return os.path.join(self.path, _VOCAB_FILE)
 
     def weights(self, which):
-        """Path of the directory with the `"best"` or `"last"` weights."""
-        return os.path.join(self.path, which)
+        """Path of the directory with the `"best"` or the `"last"` weights.
+
+        A run without a dev set has no best weights; then they are the last ones.
+        """
+        path = os.path.join(self.path, which)
+        return path if os.path.isdir(path) else os.path.join(self.path, "last")
 
     def build_model(self, which="best"):
         """Builds the model of the card and loads its weights, every one accounted for.

@@ -1,8 +1,5 @@
-"""One or two id sequences to model inputs, and batches cut so that padding is not computed."""
+"""One or two id sequences to one row of the model: special tokens, types, truncation."""
 
-import numpy as np
-
-from bert_tf import features
 from bert_tf.errors import InputError
 
 
@@ -63,74 +60,3 @@ def check_length(max_seq_length, config, shortest):
             f"--max_seq_length={max_seq_length} leaves no room for text; at least {shortest} "
             "is wanted ([CLS] and [SEP] count)."
         )
-
-
-def length_pieces(lengths, num_pieces):
-    """Cuts the rows of a batch into pieces of similar length: the cut with least padding.
-
-    The gradients of the pieces are summed, so the update is that of the whole batch, and
-    each piece is padded to its own longest row only.
-
-    Args:
-      lengths: int [B], tokens of each row.
-      num_pieces: int, wanted number of pieces; fewer rows give fewer pieces.
-
-    Returns:
-      list of min(num_pieces, B) int arrays of row numbers, shortest rows first; together
-      every row once.
-    """
-    order = np.argsort(lengths, kind="stable")
-    sorted_lengths = np.asarray(lengths)[order]
-    num_rows, num_pieces = len(order), min(num_pieces, len(order))
-    # cost[j] is the least number of positions that the first j rows need in k pieces: the last
-    # piece is rows i..j-1, each as long as row j-1.
-    rows = np.arange(num_rows + 1)
-    cost = np.where(rows == 0, 0.0, np.inf)
-    cuts = []
-    for _ in range(num_pieces):
-        piece = (rows[None, :] - rows[:, None]) * np.append(0, sorted_lengths)[None, :]
-        total = np.where(rows[None, :] > rows[:, None], cost[:, None] + piece, np.inf)  # [i j]
-        cuts.append(total.argmin(axis=0))
-        cost = total.min(axis=0)
-    pieces, end = [], num_rows
-    for cut in reversed(cuts):
-        pieces.append(order[cut[end] : end])
-        end = cut[end]
-    return pieces[::-1]
-
-
-def pad_rows(rows, length, dtype=np.int32):
-    """Stacks lists of different length into one array, zeros behind.
-
-    Args:
-      rows: list of B sequences of numbers, none longer than `length`.
-      length: int.
-
-    Returns:
-      array of `dtype`, [B length].
-    """
-    padded = np.zeros((len(rows), length), dtype)
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded
-
-
-def encoder_inputs(word_ids, type_ids, length=None):
-    """Pads packed rows into the three inputs of the encoder.
-
-    Args:
-      word_ids: list of B lists of int.
-      type_ids: list of B lists of int, as long as those of `word_ids`.
-      length: int, or None for the longest row.
-
-    Returns:
-      dict with int32 [B T] `input_word_ids`, `input_mask`, `input_type_ids`.
-    """
-    lengths = np.array([len(row) for row in word_ids])
-    if length is None:
-        length = int(lengths.max())
-    return {
-        features.WORD_IDS.name: pad_rows(word_ids, length),
-        features.MASK.name: (np.arange(length)[None, :] < lengths[:, None]).astype(np.int32),
-        features.TYPE_IDS.name: pad_rows(type_ids, length),
-    }

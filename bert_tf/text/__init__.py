@@ -1,1 +1,1 @@
-"""Text to ids: vocabulary, and one WordPiece algorithm in two forms (Python and TensorFlow graph)."""
+"""Text to ids: vocabulary, and one WordPiece algorithm in two forms (Python and TF graph)."""

@@ -61,6 +61,11 @@ class Vocabulary:
         )
 
     @property
+    def continuations(self):
+        """bytes [V]: 1 for a token that goes on with a word, such as "##ing", else 0."""
+        return bytes(token.startswith("##") and len(token) > 2 for token in self.tokens)
+
+    @property
     def sha256(self):
         """Hash of the tokens, each followed by a line feed: equal for CRLF and LF files."""
         return hashlib.sha256("".join(f"{token}\n" for token in self.tokens).encode()).hexdigest()

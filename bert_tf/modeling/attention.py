@@ -1,0 +1,70 @@
+"""Multi-head self-attention."""
+
+import math
+
+from keras import ops
+
+from bert_tf import shapes
+from bert_tf.modeling import layer
+from bert_tf.modeling.dropout import Dropout
+
+# Added to the scores of padding: its exponential is exactly zero in float32.
+_NEVER = -1e9
+
+
+class SelfAttention(layer.ConfigLayer):
+    """Multi-head self-attention (BERT section 3; Vaswani et al. 2017, section 3.2.2).
+
+    Query, key and value are one matrix product. Padded queries still produce values, which no
+    loss reads. The softmax is float32 whatever the dtype policy.
+
+    Args:
+      salt: int, of the dropout of the attention probabilities.
+
+    Call arguments:
+      hidden:     float [B*T H]; rows are flattened so that every product is of two matrices.
+      input_mask: int [B S], 1 where a token is real; S is T.
+    Returns:
+      float [B*T H], projected; the caller adds dropout, residual and LayerNorm.
+    """
+
+    def __init__(self, config, salt, **kwargs):
+        super().__init__(config, **kwargs)
+        self.salt = salt
+        self.qkv = layer.dense(3 * self.config.hidden_size, self.config, "qkv")
+        self.output_dense = layer.dense(self.config.hidden_size, self.config, "output")
+        self.dropout = Dropout(self.config.attention_probs_dropout_prob, salt, name="dropout")
+
+    def build(self, input_shape=None):
+        self.qkv.build((None, self.config.hidden_size))
+        self.output_dense.build((None, self.config.hidden_size))
+
+    def call(self, hidden, input_mask, training=False):
+        shapes.check("input_mask", input_mask, "B S")
+        size_per_head = self.config.size_per_head
+        num_tokens = ops.shape(input_mask)[1]
+        split_heads = (-1, num_tokens, self.config.num_attention_heads, size_per_head)
+        # Split, not indexed: the gradient of an index on a middle axis costs as much as a product.
+        query, key, value = (
+            ops.reshape(part, split_heads) for part in ops.split(self.qkv(hidden), 3, axis=-1)
+        )  # [B T A D] each
+        query = ops.transpose(query, (0, 2, 1, 3))  # [B A T D]
+        key = ops.transpose(key, (0, 2, 3, 1))  # [B A D S]
+        value = ops.transpose(value, (0, 2, 1, 3))  # [B A S D]
+
+        scores = ops.matmul(query * (1.0 / math.sqrt(size_per_head)), key)  # [B A T S]
+        probs = ops.softmax(ops.cast(scores, "float32") + _bias(input_mask))  # [B A T S]
+        probs = self.dropout(ops.cast(probs, self.compute_dtype), training=training)
+
+        context = ops.transpose(ops.matmul(probs, value), (0, 2, 1, 3))  # [B T A D]
+        context = ops.reshape(context, (-1, self.config.hidden_size))
+        return self.output_dense(context)  # [B*T H]
+
+    def get_config(self):
+        return {**super().get_config(), "salt": self.salt}
+
+
+def _bias(input_mask):
+    """Float32 [B 1 1 S] to add to scores: zero where a token is real, very negative elsewhere."""
+    padding = 1.0 - ops.cast(input_mask, "float32")
+    return padding[:, None, None, :] * _NEVER

@@ -1,0 +1,136 @@
+"""What stands on the encoder: the two pre-training heads, classification, spans."""
+
+import keras
+from keras import ops
+
+from bert_tf import shapes
+from bert_tf.modeling import layer
+from bert_tf.modeling.dropout import Dropout
+
+_NEVER = -1e9  # logit of a position that is padding
+
+
+class MaskedLmHead(layer.ConfigLayer):
+    """Logits over the vocabulary at chosen positions (BERT section 3.1, task 1).
+
+    The transform (dense, activation, LayerNorm) and the output bias follow the released code;
+    the output weights are the word embeddings.
+
+    Call arguments:
+      sequence_output:  float [B T H]
+      positions:        int [B P]; unused slots hold 0.
+      word_embeddings:  variable [V H]
+    Returns:
+      float32 [B P V]
+    """
+
+    def __init__(self, config, name="masked_lm", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.transform = layer.dense(
+            self.config.hidden_size, self.config, "transform", layer.activation(self.config)
+        )
+        self.layer_norm = layer.layer_norm(self.config)
+        self.build()
+
+    def build(self, input_shape=None):
+        self.transform.build((None, self.config.hidden_size))
+        self.layer_norm.build((None, self.config.hidden_size))
+        self.output_bias = self.add_weight(
+            name="output_bias", shape=(self.config.vocab_size,), initializer="zeros", autocast=False
+        )
+
+    def call(self, sequence_output, positions, word_embeddings):
+        shapes.check("sequence_output", sequence_output, "B T H", H=self.config.hidden_size)
+        shapes.check("positions", positions, "B P")
+        batch_size, num_tokens, hidden_size = ops.shape(sequence_output)
+        rows = ops.expand_dims(ops.arange(batch_size, dtype="int32") * num_tokens, -1)  # [B 1]
+        places = ops.reshape(ops.cast(positions, "int32") + rows, (-1,))  # [B*P]
+        chosen = ops.take(ops.reshape(sequence_output, (-1, hidden_size)), places, axis=0)
+
+        hidden = self.layer_norm(self.transform(chosen))  # [B*P H]
+        table = ops.cast(word_embeddings, self.compute_dtype)
+        logits = ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
+        logits = logits + self.output_bias
+        return ops.reshape(logits, (-1, ops.shape(positions)[1], self.config.vocab_size))  # [B P V]
+
+
+class ClassificationHead(layer.ConfigLayer):
+    """One affine map of the pooled first token (BERT section 4.1), with dropout before it.
+
+    With one class it is the regression head of STS-B.
+
+    Args:
+      num_classes: int.
+      dropout_rate: float; the released code has none for next sentence prediction.
+
+    Call arguments:
+      pooled_output: float [B H]
+    Returns:
+      float32 [B C]
+    """
+
+    def __init__(self, config, num_classes, dropout_rate, name="classifier", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.num_classes = num_classes
+        self.dropout_rate = dropout_rate
+        self.dropout = Dropout(
+            dropout_rate, salt=3 * self.config.num_hidden_layers + 1, name="dropout"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.kernel, self.bias = _affine(self, self.num_classes)
+
+    def call(self, pooled_output, training=False):
+        shapes.check("pooled_output", pooled_output, "B H", H=self.config.hidden_size)
+        pooled_output = self.dropout(pooled_output, training=training)
+        return _float32_affine(pooled_output, self.kernel, self.bias)  # [B C]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "dropout_rate": self.dropout_rate,
+        }
+
+
+class SpanHead(layer.ConfigLayer):
+    """Start and end logits of every token (BERT section 4.2). Padding is never chosen.
+
+    Call arguments:
+      sequence_output: float [B T H]
+      input_mask:      int [B T]
+    Returns:
+      (start_logits, end_logits), float32 [B T] each.
+    """
+
+    def __init__(self, config, name="span", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.build()
+
+    def build(self, input_shape=None):
+        self.kernel, self.bias = _affine(self, 2)
+
+    def call(self, sequence_output, input_mask):
+        shapes.check("sequence_output", sequence_output, "B T H", H=self.config.hidden_size)
+        shapes.check("input_mask", input_mask, "B T")
+        num_tokens = ops.shape(sequence_output)[1]
+        flat = ops.reshape(sequence_output, (-1, self.config.hidden_size))  # [B*T H]
+        logits = ops.reshape(_float32_affine(flat, self.kernel, self.bias), (-1, num_tokens, 2))
+        real = ops.cast(input_mask, "bool")
+        return tuple(ops.where(real, logits[:, :, i], _NEVER) for i in (0, 1))  # [B T] each
+
+
+def _affine(owner, units):
+    """Adds a kernel [H C] and a bias [C] to the layer `owner`."""
+    kernel = owner.add_weight(
+        name="kernel",
+        shape=(owner.config.hidden_size, units),
+        initializer=layer.initializer(owner.config),
+    )
+    bias = owner.add_weight(name="bias", shape=(units,), initializer="zeros", autocast=False)
+    return kernel, bias
+
+
+def _float32_affine(x, kernel, bias):
+    return ops.cast(ops.matmul(x, kernel), "float32") + keras.ops.convert_to_tensor(bias)

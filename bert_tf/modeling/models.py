@@ -1,0 +1,86 @@
+"""Encoder and heads put together, one class for each kind of task."""
+
+from bert_tf import features
+from bert_tf.modeling import heads, layer
+from bert_tf.modeling.encoder import Encoder
+
+
+class PretrainingModel(layer.ConfigLayer):
+    """Masked language model and next sentence prediction (BERT section 3.1).
+
+    Call arguments:
+      batch: dict with the encoder's inputs and `masked_lm_positions`, int [B P].
+    Returns:
+      dict of float32: `masked_lm_logits` [B P V]; `next_sentence_logits` [B 2], class 1 meaning
+      that the second text is a random one, as in the released data.
+    """
+
+    def __init__(self, config, name="pretraining", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.encoder = Encoder(self.config)
+        self.masked_lm = heads.MaskedLmHead(self.config)
+        self.next_sentence = heads.ClassificationHead(
+            self.config, num_classes=2, dropout_rate=0.0, name="next_sentence"
+        )
+        self.built = True
+
+    def call(self, batch, training=False):
+        encoded = self.encoder(batch, training=training)
+        return {
+            "masked_lm_logits": self.masked_lm(
+                encoded["sequence_output"],
+                batch[features.MASKED_LM_POSITIONS.name],
+                self.encoder.embeddings.word,
+            ),
+            "next_sentence_logits": self.next_sentence(encoded["pooled_output"]),
+        }
+
+
+class ClassifierModel(layer.ConfigLayer):
+    """One label, or with one class one number, for a text or a pair (BERT section 4.1).
+
+    Args:
+      num_classes: int; 1 for regression.
+
+    Call arguments:
+      batch: dict with the encoder's inputs.
+    Returns:
+      dict: `logits` float32 [B C].
+    """
+
+    def __init__(self, config, num_classes, name="classification", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.num_classes = num_classes
+        self.encoder = Encoder(self.config)
+        self.classifier = heads.ClassificationHead(
+            self.config, num_classes, dropout_rate=self.config.hidden_dropout_prob
+        )
+        self.built = True
+
+    def call(self, batch, training=False):
+        pooled = self.encoder(batch, training=training)["pooled_output"]
+        return {"logits": self.classifier(pooled, training=training)}
+
+    def get_config(self):
+        return {**super().get_config(), "num_classes": self.num_classes}
+
+
+class SpanModel(layer.ConfigLayer):
+    """Start and end of an answer in the second text (BERT sections 4.2 and 4.3).
+
+    Call arguments:
+      batch: dict with the encoder's inputs.
+    Returns:
+      dict: `start_logits` and `end_logits`, float32 [B T], very negative at padding.
+    """
+
+    def __init__(self, config, name="spans", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.encoder = Encoder(self.config)
+        self.span = heads.SpanHead(self.config)
+        self.built = True
+
+    def call(self, batch, training=False):
+        sequence_output = self.encoder(batch, training=training)["sequence_output"]
+        start_logits, end_logits = self.span(sequence_output, batch[features.MASK.name])
+        return {"start_logits": start_logits, "end_logits": end_logits}

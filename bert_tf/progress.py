@@ -1,0 +1,61 @@
+"""A progress bar on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+
+from tqdm import tqdm
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """Shows how far work is, how fast it goes and when it will end.
+
+    On a terminal it is a bar; where standard error is a file or a pipe it is one line every ten
+    seconds, so that a log stays readable.
+    """
+
+    def __init__(self, label, total, unit, done=0, unit_scale=False):
+        self._on_terminal = sys.stderr.isatty()
+        self._bar = tqdm(
+            desc=label,
+            total=total,
+            initial=done,
+            unit=f" {unit}",
+            unit_scale=unit_scale,
+            file=sys.stderr,
+            disable=not self._on_terminal,
+        )
+        self._label, self._total, self._unit = label, total, unit
+        self._done, self._first, self._note = done, done, ""
+        self._start = self._last_line = time.monotonic()
+
+    def advance(self, amount=1, **note):
+        """Counts `amount` units as done; `note` is shown behind, e.g. `loss="0.31"`."""
+        self._done += amount
+        if note:
+            self._note = ", ".join(f"{key} {value}" for key, value in note.items())
+        if self._on_terminal:
+            self._bar.set_postfix_str(self._note, refresh=False)
+            self._bar.update(amount)
+        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._print_line()
+
+    def close(self):
+        """Ends the display; off a terminal, with a last line."""
+        self._bar.close()
+        if not self._on_terminal:
+            self._print_line()
+
+    def _print_line(self):
+        self._last_line = time.monotonic()
+        rate = (self._done - self._first) / max(1e-9, self._last_line - self._start)
+        left = ""
+        if self._total and rate:
+            left = f" of {self._total}, {max(0.0, self._total - self._done) / rate:.0f} s left"
+        note = f", {self._note}" if self._note else ""
+        print(
+            f"{self._label}: {self._done} {self._unit}{left}, {rate:.3g} {self._unit}/s{note}",
+            file=sys.stderr,
+            flush=True,
+        )

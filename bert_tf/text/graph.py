@@ -1,0 +1,219 @@
+"""Text to wordpiece ids as a TensorFlow graph: the same ids as `bert_tf.text.wordpiece`.
+
+Two ops of tf-text do the work: `FastBertNormalize`, given our own table from characters to
+their normal forms (`character_map`), and `FastWordpieceTokenizeWithOffsets`. What a table of
+single characters cannot do is done before and between, for the few texts that need it.
+Only these ops, `NormalizeUTF8` and core ops are used; every TensorFlow Serving image since 2.15
+has them.
+"""
+
+import functools
+import unicodedata
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from bert_tf.errors import InputError
+from bert_tf.text import character_map, characters
+from bert_tf.text.wordpiece import MAX_WORD_CHARS
+
+_MAX_UTF8_BYTES = 4
+_MAX_TOKEN_BYTES = 256  # of FastWordpieceTokenizer, without "##"
+
+# Where some character changes, or may in a later Unicode; beyond are ideographs, unassigned
+# planes and private use.
+_CODEPOINTS = (*range(0x30000), *range(0xE0000, 0xE1000))
+_PRIVATE_USE = range(0xE000, 0xF900)
+
+_ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
+_MANY_CHARS = rf"(?s).*[^ {_ASCII_PUNCTUATION}\x{{3400}}-\x{{9FFF}}]{{{MAX_WORD_CHARS + 1}}}.*"
+
+
+class GraphTokenizer(tf.Module):
+    """Cuts texts into wordpieces, eagerly, in a `tf.function`, a `tf.data.map` or a SavedModel.
+
+    The vocabulary is a constant of the graph.
+
+    Attributes:
+      vocabulary: `bert_tf.text.vocab.Vocabulary`.
+      do_lower_case: bool, lower-case the text and strip its accents.
+
+    Raises:
+      InputError: a token is longer than the op takes (256 bytes).
+    """
+
+    def __init__(self, vocabulary, do_lower_case, name="graph_tokenizer"):
+        super().__init__(name=name)
+        self.vocabulary = vocabulary
+        self.do_lower_case = do_lower_case
+        alphabet = set().union(*vocabulary.tokens)
+        self._unknown = next(chr(c) for c in _PRIVATE_USE if chr(c) not in alphabet)
+        replacements = dict(_normal_forms(do_lower_case))
+        replacements |= {c: self._unknown for c in _unassigned() if chr(c) not in alphabet}
+        buffer = character_map.model_buffer(replacements)
+        self._normalizer = tf_text.FastBertNormalizer(
+            model_buffer=tf.io.decode_raw(buffer, tf.uint8)
+        )
+        self._wordpieces = tf_text.FastWordpieceTokenizer(
+            list(_reachable_or_placeholder(vocabulary)),
+            max_bytes_per_word=MAX_WORD_CHARS * _MAX_UTF8_BYTES,
+            token_out_type=tf.int32,
+        )
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
+    def __call__(self, texts):
+        """Returns the ids of each text, without special tokens.
+
+        Args:
+          texts: string [B], UTF-8; what is not UTF-8 is ignored.
+
+        Returns:
+          int32 ragged [B (T)].
+        """
+        is_plain = tf.strings.regex_full_match(texts, _plain_pattern(self.do_lower_case))
+        texts = _apply_where(~is_plain, self._make_plain, texts)
+        texts = self._normalizer.normalize(texts)
+        has_many_chars = tf.strings.regex_full_match(texts, _MANY_CHARS)
+        texts = _apply_where(has_many_chars, self._replace_long_words, texts)
+        return self._wordpieces.tokenize(texts)
+
+    def _make_plain(self, texts):
+        """Does what a table of single characters cannot do, before it is applied."""
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+        if not self.do_lower_case:
+            return texts
+        texts = tf.strings.regex_replace(texts, _deleted_pattern(), "")
+        texts = tf.strings.regex_replace(texts, *_final_sigma_rule())
+        return tf_text.normalize_utf8(texts, "NFD")
+
+    def _replace_long_words(self, texts):
+        """Turns words past the limit into a character that no token has, so into [UNK].
+
+        The normal form has spaces around words but for ASCII punctuation and CJK.
+        """
+        texts = tf.strings.regex_replace(texts, _unseparated_pattern(), r" \0 ")
+        return tf.strings.regex_replace(texts, f"[^ ]{{{MAX_WORD_CHARS + 1},}}", self._unknown)
+
+
+def _apply_where(chosen, function, texts):
+    """Replaces the chosen texts by `function` of them; the others do not pay for it."""
+
+    def replaced():
+        rows = tf.where(chosen)
+        return tf.tensor_scatter_nd_update(texts, rows, function(tf.gather_nd(texts, rows)))
+
+    return tf.cond(tf.reduce_any(chosen), replaced, lambda: texts)
+
+
+def _reachable_or_placeholder(vocabulary):
+    """Yields the tokens, with a stand-in for each that no text gives but the op would trip over.
+
+    Those are the empty token, "##", and tokens with a character that clean-up leaves in no word.
+    A stand-in begins with such a character itself.
+    """
+    for index, token in enumerate(vocabulary.tokens):
+        is_reachable = token not in ("", "##") and all(
+            characters.cleaned(char).strip() for char in token
+        )
+        size = len(token.removeprefix("##").encode("utf-8"))
+        if not is_reachable or len(token.removeprefix("##")) > MAX_WORD_CHARS:
+            yield f"\x01{index}"
+        elif size > _MAX_TOKEN_BYTES:
+            raise InputError(
+                f"Token {index} of the vocabulary, {token!r}, has {size} bytes; the graph "
+                f"tokenizer takes {_MAX_TOKEN_BYTES}. Shorten it or use the Python tokenizer."
+            )
+        else:
+            yield token
+
+
+# The tables below depend on `unicodedata` alone.
+
+
+@functools.cache
+def _normal_forms(do_lower_case):
+    """Code point -> normal form, where it differs and the wordpiece op does not split alike.
+
+    The op splits at ASCII punctuation and the same CJK blocks itself.
+    """
+    forms = {}
+    for codepoint in _CODEPOINTS:
+        char = chr(codepoint)
+        form = characters.normal_form(char, do_lower_case)
+        is_split_by_op = char.isascii() or characters.is_cjk(char)
+        if form != char and not (is_split_by_op and form == f" {char} "):
+            forms[codepoint] = form
+    return forms
+
+
+@functools.cache
+def _unassigned():
+    """Code points that Python does not know yet.
+
+    To Python they are letters. ICU, in the op, may know some as punctuation, so where no token
+    has them they become a letter that no token has either: [UNK] both ways.
+    """
+    characters_there = ((c, chr(c)) for c in _CODEPOINTS)
+    return [
+        codepoint
+        for codepoint, char in characters_there
+        if unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
+    ]
+
+
+@functools.cache
+def _plain_pattern(do_lower_case):
+    """Matches texts that are valid UTF-8 and free of the rules that look at neighbours.
+
+    Of combining characters that are not accents, all but a few have class 9 and so never
+    change places with each other.
+    """
+    special = set(range(0xD800, 0xE000))
+    if do_lower_case:
+        special |= {
+            codepoint
+            for codepoint in _CODEPOINTS
+            if unicodedata.combining(chr(codepoint)) not in (0, 9)
+            and unicodedata.category(chr(codepoint)) != "Mn"
+        }
+        special.add(ord("Σ"))
+    return f"[^{_ranges(special)}]*"
+
+
+@functools.cache
+def _deleted_pattern():
+    return f"[{_ranges(c for c in _CODEPOINTS if characters.is_deleted(chr(c)))}]+"
+
+
+@functools.cache
+def _unseparated_pattern():
+    return f"[{_ASCII_PUNCTUATION}{_ranges(c for c in _CODEPOINTS if characters.is_cjk(chr(c)))}]"
+
+
+@functools.cache
+def _final_sigma_rule():
+    """Pattern and rewrite for the sigma that ends a word, as `str.lower` finds it.
+
+    It looks for a cased character before and none after, past characters that casing ignores.
+    Python does not publish the two classes, so `str.lower` itself is asked.
+    """
+    cased, ignored = set(), set()
+    for codepoint in _CODEPOINTS:
+        char = chr(codepoint)
+        if f"AΣ{char}A".lower()[1] == "σ":
+            (ignored if f"AΣ{char}".lower()[1] == "ς" else cased).add(codepoint)
+    cased, ignored = _ranges(cased), _ranges(ignored)
+    pattern = f"([{cased}][{cased}{ignored}]*)Σ([{ignored}]*)([^{cased}{ignored}]|\\z)"
+    return pattern, r"\1ς\2\3"
+
+
+def _ranges(codepoints):
+    """The inside of a character class of a regular expression."""
+    codepoints = sorted(codepoints)
+    parts, first = [], None
+    for codepoint, following in zip(codepoints, [*codepoints[1:], None], strict=True):
+        first = codepoint if first is None else first
+        if following != codepoint + 1:
+            parts.append(f"\\x{{{first:X}}}-\\x{{{codepoint:X}}}")
+            first = None
+    return "".join(parts)

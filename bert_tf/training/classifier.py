@@ -1,0 +1,212 @@
+"""`run_classifier.py`: fine-tune, evaluate and predict on tasks of one or two texts.
+
+Files in `--output_dir` beside those of a model directory:
+
+    eval_results.txt    metrics of the last and of the best weights on the dev set
+    test_results.tsv    probability of each label for each row of the test set, as released
+    predictions.tsv     the same rows with id and predicted label, under a header
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from bert_tf import features, files, flagging
+from bert_tf.checkpoints import model_directory
+from bert_tf.examples import batching, packing
+from bert_tf.tasks import metrics, registry
+from bert_tf.text import vocab, wordpiece
+from bert_tf.training import finetune, objectives
+from bert_tf.training import start as start_lib
+from bert_tf.training.predict import Predictor
+
+_OBJECTIVES = {"classify": objectives.CLASSIFICATION, "regress": objectives.REGRESSION}
+
+
+@dataclasses.dataclass(frozen=True)
+class Labelled:
+    """A set of a split, encoded.
+
+    Attributes:
+      name: "" or, where a split has several sets, their name ("matched").
+      examples: list of N `readers.TextExample`.
+      rows: `batching.Rows` of the same N.
+    """
+
+    name: str
+    examples: list
+    rows: batching.Rows
+
+    @property
+    def references(self):
+        """[N], class indices or values."""
+        (labels,) = self.rows.labels.values()
+        return labels
+
+
+def run(options):
+    """Runs what the flags ask for; see the module.
+
+    Args:
+      options: `options.Classifier`.
+    """
+    task, start, data = _read(options)
+    strategy = start_lib.set_up(options)
+    card = _card(task, options)
+    directory = model_directory.create(options.output_dir, start.config, start.vocab_file, card)
+    flagging.announce(options, options.output_dir)
+    results = {}
+    if options.do_train:
+        results = _train(task, start, data, options, strategy, directory)
+    model = None
+    if options.do_predict or (options.do_eval and not options.do_train):
+        model = start_lib.trained_model(directory, start)
+    if options.do_eval and not options.do_train:
+        results = {f"eval_{k}": v for k, v in _evaluate(task, model, data["dev"], options).items()}
+    if results:
+        finetune.write_results(options.output_dir, results)
+    if options.do_predict:
+        _predict(task, model, data["test"], options)
+
+
+def _read(options):
+    """Checks and reads everything before work starts."""
+    start = start_lib.check(options, options.vocab_file)
+    vocab.check_casing(start.vocabulary, options.do_lower_case)
+    task = registry.get(options.task_name)
+    if options.do_train:
+        task = task.fitted(options.data_dir)
+    else:
+        task = _as_trained(task, options)
+    shortest = 3 if task.num_texts == 1 else 5
+    packing.check_length(options.max_seq_length, start.config, shortest)
+    tokenizer = wordpiece.WordPieceTokenizer(start.vocabulary, options.do_lower_case)
+    splits = {
+        "train": options.do_train,
+        "dev": options.do_eval,
+        "test": options.do_predict,
+    }
+    data = {
+        split: [
+            Labelled(name, examples, encode(examples, task, tokenizer, options.max_seq_length))
+            for name, examples in task.read(split, options.data_dir)
+        ]
+        for split, wanted in splits.items()
+        if wanted
+    }
+    return task, start, data
+
+
+def _as_trained(task, options):
+    """The task with the labels of the model in `--output_dir`, where there is one."""
+    if os.path.exists(os.path.join(options.output_dir, "model.json")):
+        card = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").card
+        return task.with_labels(card.labels, card.num_texts)
+    return task.fitted(options.data_dir)
+
+
+def _card(task, options):
+    return model_directory.Card(
+        kind=task.kind,
+        task=task.name,
+        labels=task.labels,
+        num_texts=task.num_texts,
+        do_lower_case=options.do_lower_case,
+        max_seq_length=options.max_seq_length,
+    )
+
+
+def encode(examples, task, tokenizer, max_seq_length):
+    """Tokenizes and packs examples.
+
+    Args:
+      examples: list of `readers.TextExample`.
+      task: `registry.Task`, for the order of the labels.
+      tokenizer: `WordPieceTokenizer`.
+      max_seq_length: int.
+
+    Returns:
+      `batching.Rows`; without labels where the examples have none.
+    """
+    packed = [
+        packing.pack(
+            tokenizer.encode(example.text_a),
+            None if example.text_b is None else tokenizer.encode(example.text_b),
+            tokenizer.vocabulary,
+            max_seq_length,
+        )
+        for example in examples
+    ]
+    labels = {}
+    if examples[0].label is not None and task.kind == "regress":
+        values = [example.label for example in examples]
+        labels[features.LABEL_VALUES.name] = np.array(values, np.float32)
+    elif examples[0].label is not None:
+        index = {label: i for i, label in enumerate(task.labels)}
+        ids = [index[example.label] for example in examples]
+        labels[features.LABEL_IDS.name] = np.array(ids, np.int32)
+    return batching.Rows([row[0] for row in packed], [row[1] for row in packed], labels)
+
+
+def _train(task, start, data, options, strategy, directory):
+    (train_set,) = data["train"]
+    rows = train_set.rows.head(options.max_train_examples)
+    scores = finetune.train(
+        start,
+        rows,
+        options,
+        strategy,
+        directory,
+        _OBJECTIVES[task.kind],
+        task.main_metric,
+        (lambda model: _evaluate(task, model, data["dev"], options)) if options.do_eval else None,
+    )
+    return scores.results("eval_")
+
+
+def _evaluate(task, model, sets, options):
+    """Metrics over all sets of the dev split; those after the first carry the set's name."""
+    predictor = Predictor(model)
+    results = {}
+    for labelled in sets:
+        logits = predictor.logits(labelled.rows, options.eval_batch_size, "evaluate")
+        found = metrics.evaluate(task, _answers(task, logits), labelled.references)
+        found["loss"] = _mean_loss(task, logits, labelled.references)
+        suffix = f"_{labelled.name}" if results else ""
+        results |= {f"{name}{suffix}": value for name, value in found.items()}
+    return results
+
+
+def _answers(task, logits):
+    return logits[:, 0] if task.kind == "regress" else logits.argmax(axis=-1)
+
+
+def _mean_loss(task, logits, references):
+    if task.kind == "regress":
+        return float(np.mean((logits[:, 0] - references) ** 2))
+    return float(-np.mean(np.log(probabilities(logits)[np.arange(len(logits)), references])))
+
+
+def probabilities(logits):
+    """Softmax over the last axis, float64: [N C] to [N C]."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def _predict(task, model, sets, options):
+    """Writes the two prediction files of each test set."""
+    predictor = Predictor(model)
+    for labelled in sets:
+        logits = predictor.logits(labelled.rows, options.predict_batch_size)
+        scores = logits if task.kind == "regress" else probabilities(logits)
+        suffix = f"_{labelled.name}" if labelled.name else ""
+        lines = ["\t".join(str(value) for value in row) for row in scores]
+        path = os.path.join(options.output_dir, f"test_results{suffix}.tsv")
+        files.write_text(path, "".join(line + "\n" for line in lines))
+        answers = _answers(task, logits)
+        named = answers if task.kind == "regress" else [task.labels[i] for i in answers]
+        rows = [f"{e.guid}\t{answer}" for e, answer in zip(labelled.examples, named, strict=True)]
+        text = "index\tprediction\n" + "".join(row + "\n" for row in rows)
+        files.write_text(os.path.join(options.output_dir, f"predictions{suffix}.tsv"), text)
+        print(f"Predictions: {path}", flush=True)

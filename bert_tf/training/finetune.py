@@ -1,0 +1,110 @@
+"""Fine-tuning over rows in memory: epochs, dev-set scores, best and last weights.
+
+The best weights are those with the highest dev score at the end of an epoch (appendix A.3).
+"""
+
+import os
+
+from bert_tf import checkpoints, files
+from bert_tf.checkpoints import model_directory
+from bert_tf.examples import batching
+from bert_tf.training import optimizer as optimizer_lib
+from bert_tf.training import start as start_lib
+from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.loop import Loop
+from bert_tf.training.scores import Scores
+
+# The options that decide the course of a run, and so must not change on a restart.
+_COURSE = ("train_batch_size", "learning_rate", "num_train_epochs", "warmup_proportion")
+_COURSE += ("weight_decay_rate", "adam_bias_correction", "max_grad_norm", "dtype", "random_seed")
+_COURSE += ("batch_pieces", "init_checkpoint")
+
+
+def num_steps(num_rows, options):
+    """(updates per epoch, updates in all, warm-up updates); a short last batch is an update."""
+    per_epoch = -(-num_rows // options.train_batch_size)
+    total = max(1, round(per_epoch * options.num_train_epochs))
+    return per_epoch, total, int(total * options.warmup_proportion)
+
+
+def train(start, rows, options, strategy, directory, objective, main_metric, evaluate):
+    """Trains to the end, going on where a killed run stopped.
+
+    Args:
+      start: `start.Start`.
+      rows: `batching.Rows` with labels.
+      options: `options.FineTuning`.
+      strategy: `tf.distribute.Strategy`.
+      directory: opened `ModelDirectory`; gets `last` and, with `evaluate`, `best`.
+      objective: `objectives.Objective`.
+      main_metric: str, the key of `evaluate`'s result that decides which weights are the best.
+      evaluate: callable from the model to a dict of metrics, or None without a dev set.
+
+    Returns:
+      `Scores` of the run.
+    """
+    strategy_lib.check_batch_size(strategy, options.train_batch_size)
+    per_epoch, total, warmup = num_steps(len(rows), options)
+    loop = _make_loop(start, rows, options, strategy, directory, objective, total, warmup)
+    done = loop.restore()
+    print(
+        f"Training: {len(rows)} examples, {total} steps of {options.train_batch_size}, "
+        f"{warmup} of them warm-up, {strategy.num_replicas_in_sync} replica(s)"
+        + (f"; going on after step {done}." if done else "."),
+        flush=True,
+    )
+    scores = Scores(directory.path, main_metric)
+    scores.forget_after(done)
+
+    def score_epoch(step):
+        if evaluate and (step % per_epoch == 0 or step == total):
+            metrics = evaluate(loop.model)
+            is_best = scores.add(step, metrics)
+            shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+            print(f"Step {step}: {shown}{' (best so far)' if is_best else ''}", flush=True)
+            if is_best:
+                checkpoints.save(loop.model, os.path.join(directory.path, "best"))
+
+    batches = batching.training_batches(
+        rows,
+        batch_size=options.train_batch_size,
+        random_seed=options.random_seed,
+        replicas=strategy.num_replicas_in_sync,
+        num_pieces=options.batch_pieces,
+        first_step=done,
+    )
+    speed = loop.run(batches, total, options.train_batch_size, score_epoch)
+    if done < total:
+        print(f"Trained: {speed:.1f} examples/s, evaluation included.", flush=True)
+    checkpoints.save(loop.model, os.path.join(directory.path, "last"))
+    return scores
+
+
+def _make_loop(start, rows, options, strategy, directory, objective, total, warmup):
+    with strategy.scope():
+        model = model_directory.new_model(start.config, directory.card)
+        start_lib.load_initial_weights(model, start.checkpoint, directory.card.kind)
+        optimizer = optimizer_lib.AdamW(
+            [variable.value for variable in model.trainable_variables],
+            optimizer_lib.Schedule(options.learning_rate, total, warmup),
+            weight_decay_rate=options.weight_decay_rate,
+            bias_correction=options.adam_bias_correction,
+            max_grad_norm=options.max_grad_norm,
+        )
+    return Loop(
+        model=model,
+        objective=objective,
+        optimizer=optimizer,
+        strategy=strategy,
+        directory=directory.path,
+        random_seed=options.random_seed,
+        save_steps=options.save_checkpoints_steps,
+        identity={name: getattr(options, name) for name in _COURSE} | {"examples": rows.digest()},
+    )
+
+
+def write_results(output_dir, results):
+    """Writes eval_results.txt, a line `key = value` for each metric, and prints it."""
+    text = "".join(f"{name} = {value}\n" for name, value in sorted(results.items()))
+    files.write_text(os.path.join(output_dir, "eval_results.txt"), text)
+    print("Evaluation:\n  " + text.strip().replace("\n", "\n  "), flush=True)

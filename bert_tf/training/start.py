@@ -1,0 +1,143 @@
+"""What a run starts from: checked inputs, seeds and compute type, initial weights."""
+
+import dataclasses
+import os
+
+import keras
+import tensorflow as tf
+
+from bert_tf import checkpoints
+from bert_tf import config as config_lib
+from bert_tf.checkpoints import model_directory
+from bert_tf.errors import InputError
+from bert_tf.text import vocab
+from bert_tf.training import strategy as strategy_lib
+
+_PRETRAINING_HEADS = (r"cls[/.](predictions|seq_relationship)[/.].*",)
+_CLASSIFIER_HEADS = (r"output_(weights|bias)", r"classifier\..*")
+_SPAN_HEADS = (r"cls/squad/.*", r"qa_outputs\..*")
+
+# By kind of model: the heads in a checkpoint that a run of this kind leaves there. A span head
+# is kept, so that one question-answering set can follow another (paper section 4.2); a
+# classifier's is not, since its labels need not be ours.
+_SKIPPED_HEADS = {
+    "pretrain": _CLASSIFIER_HEADS + _SPAN_HEADS,
+    "classify": _PRETRAINING_HEADS + _CLASSIFIER_HEADS + _SPAN_HEADS,
+    "regress": _PRETRAINING_HEADS + _CLASSIFIER_HEADS + _SPAN_HEADS,
+    "span": _PRETRAINING_HEADS + _CLASSIFIER_HEADS,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """The checked inputs.
+
+    Attributes:
+      config: `BertConfig`.
+      vocabulary: `Vocabulary`.
+      vocab_file: its path.
+      checkpoint: opened `--init_checkpoint`, or None.
+    """
+
+    config: config_lib.BertConfig
+    vocabulary: vocab.Vocabulary
+    vocab_file: str
+    checkpoint: object
+
+
+def check(options, vocab_file):
+    """Checks configuration, vocabulary and checkpoint against each other.
+
+    Args:
+      options: `options.Training`.
+      vocab_file: path of vocab.txt.
+
+    Raises:
+      InputError: one of them is missing or does not fit the others.
+    """
+    config = config_lib.from_file(options.bert_config_file)
+    vocabulary = vocab.from_file(vocab_file)
+    if warning := checkpoints.check_vocabulary(config, vocabulary):
+        print(f"WARNING: {warning}", flush=True)
+    checkpoint = None
+    if options.init_checkpoint:
+        checkpoint = checkpoints.open_checkpoint(options.init_checkpoint)
+        _check_checkpoint(checkpoint, config, vocabulary)
+    return Start(config, vocabulary, vocab_file, checkpoint)
+
+
+def _check_checkpoint(checkpoint, config, vocabulary):
+    """Refuses a vocabulary or an activation that is not the checkpoint's own."""
+    if checkpoint.config and checkpoint.config.hidden_act != config.hidden_act:
+        raise InputError(
+            f"--bert_config_file has hidden_act={config.hidden_act!r}, the config beside "
+            f"--init_checkpoint {checkpoint.config.hidden_act!r}; the weights were trained with "
+            "the latter."
+        )
+    if not checkpoint.vocab_file:
+        return
+    found = vocab.from_file(checkpoint.vocab_file)
+    if found.sha256 != vocabulary.sha256:
+        casing = {True: "cased", False: "uncased"}
+        raise InputError(
+            f"--vocab_file ({len(vocabulary)} tokens, {casing[vocabulary.is_cased]}) is not the "
+            f"vocabulary of --init_checkpoint ({len(found)} tokens, {casing[found.is_cased]}). "
+            f"Give --vocab_file={checkpoint.vocab_file}."
+        )
+
+
+def set_up(options):
+    """Seeds everything, sets the compute type of the layers and makes the strategy.
+
+    On CPUs sums are made in a fixed order, so that a restart repeats a run bit for bit; on GPUs
+    that would cost speed.
+
+    Returns:
+      `tf.distribute.Strategy`.
+    """
+    keras.utils.set_random_seed(options.random_seed)
+    if not tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.enable_op_determinism()
+    policy = {"float32": "float32", "bfloat16": "mixed_bfloat16"}[options.dtype]
+    keras.config.set_dtype_policy(policy)
+    return strategy_lib.make(options.distribution_strategy)
+
+
+def load_initial_weights(model, checkpoint, kind):
+    """Fills the model from a checkpoint; heads that it lacks stay fresh. Says so aloud.
+
+    Args:
+      model: freshly made.
+      checkpoint: opened checkpoint, or None: every weight stays random.
+      kind: one of `model_directory.KINDS`.
+    """
+    if checkpoint is None:
+        print("No --init_checkpoint: every weight starts random.", flush=True)
+        return
+    report = checkpoints.load(
+        model, checkpoint, skip=_SKIPPED_HEADS[kind], fresh=(r"(?!encoder/).*",)
+    )
+    print(report, flush=True)
+
+
+def trained_model(directory, start):
+    """The best weights of a model directory; without any, those of `--init_checkpoint`.
+
+    Args:
+      directory: opened `ModelDirectory`.
+      start: `Start`; its checkpoint must then hold the head as well.
+
+    Raises:
+      InputError: neither is there, or the checkpoint lacks weights.
+    """
+    if os.path.isdir(directory.weights("best")):
+        print(f"Weights: {directory.weights('best')}", flush=True)
+        return directory.build_model("best")
+    if start.checkpoint is None:
+        raise InputError(
+            f"--output_dir={directory.path} holds no weights and --init_checkpoint is not given; "
+            "train first (--do_train), or name a fine-tuned checkpoint."
+        )
+    model = model_directory.new_model(start.config, directory.card)
+    print(checkpoints.load(model, start.checkpoint, skip=_PRETRAINING_HEADS), flush=True)
+    return model

@@ -1,0 +1,43 @@
+"""What `python -m serving` can be told. Names are tensorflow_model_server's where it has one."""
+
+import dataclasses
+
+from bert_tf.errors import InputError
+from bert_tf.flagging import REQUIRED, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Server:
+    """Flags of the embedded server."""
+
+    model_base_path: str = option(
+        REQUIRED, "Directory whose numeric sub-directories are versions of the model."
+    )
+    model_name: str = option("default", "Name of the model in URLs.")
+    host: str = option(
+        "127.0.0.1", "Address to listen on; 0.0.0.0 also answers other machines. (new)"
+    )
+    rest_api_port: int = option(8501, "Port of the REST API.")
+    rest_api_num_threads: int | None = option(
+        None, "Requests worked on at once; none: four per CPU core."
+    )
+    rest_api_timeout_in_ms: int = option(30_000, "Longest time the model may take for a request.")
+    tensorflow_intra_op_parallelism: int = option(0, "Threads within an operation; 0: automatic.")
+    tensorflow_inter_op_parallelism: int = option(0, "Operations at once; 0: automatic.")
+    enable_model_warmup: bool = option(
+        True, "Run the requests in assets.extra/tf_serving_warmup_requests before answering."
+    )
+
+    def __post_init__(self):
+        if not self.model_name or set(self.model_name) & set("/:"):
+            raise InputError(
+                f"--model_name={self.model_name!r} must not be empty or hold '/' or ':'; it is a "
+                "part of the URL."
+            )
+        if not 0 < self.rest_api_port < 2**16:
+            raise InputError(
+                f"--rest_api_port={self.rest_api_port} is no port; give one from 1 to 65535."
+            )
+        for name in ("rest_api_timeout_in_ms", "rest_api_num_threads"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"--{name}={getattr(self, name)} must be at least 1.")

@@ -1,0 +1,177 @@
+"""One version of a model: a SavedModel in a session, run by signature name."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the operations of the in-graph tokenizer
+from google.protobuf import json_format
+
+from bert_tf.errors import InputError
+from serving.status import Code, ServingError, invalid
+
+DEFAULT_SIGNATURE = "serving_default"
+_TAGS = ["serve"]
+
+# TensorFlow Serving's names of the types where they differ from TensorFlow's.
+_DTYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorSpec:
+    """A tensor of a signature.
+
+    Attributes:
+      tensor: str, its name in the graph.
+      dtype: str, its type as error messages call it, e.g. "float" or "int32".
+      shape: tuple of int with -1 for any size, or None for any rank.
+    """
+
+    tensor: str
+    dtype: str
+    shape: tuple | None
+
+    @classmethod
+    def from_info(cls, info):
+        """Reads a TensorInfo."""
+        name = tf.as_dtype(info.dtype).name
+        unknown = info.tensor_shape.unknown_rank
+        shape = None if unknown else tuple(dim.size for dim in info.tensor_shape.dim)
+        return cls(info.name, _DTYPE_NAMES.get(name, name), shape)
+
+    def admits(self, shape):
+        """Whether a tensor of this shape may be fed."""
+        return self.shape is None or (
+            len(shape) == len(self.shape)
+            and all(want in (-1, got) for want, got in zip(self.shape, shape, strict=True))
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs of a signature: dicts from name to `TensorSpec`, in order of names."""
+
+    inputs: dict
+    outputs: dict
+
+    @classmethod
+    def from_def(cls, signature):
+        """Reads a SignatureDef."""
+        return cls(
+            *(
+                {name: TensorSpec.from_info(infos[name]) for name in sorted(infos)}
+                for infos in (signature.inputs, signature.outputs)
+            )
+        )
+
+
+class Servable:
+    """A loaded SavedModel. `predict` may be called from several threads at once.
+
+    A version-1 session rather than the functions of `tf.saved_model.load`: it scales better
+    over threads, is fed by tensor name and runs only what is fetched.
+
+    Attributes:
+      name: str, the model's name.
+      version: int.
+      path: str, the version's directory.
+      signatures: dict from name to `Signature`.
+
+    Raises:
+      InputError: TensorFlow cannot load the SavedModel.
+    """
+
+    def __init__(self, name, version, path, timeout_in_ms=30_000, intra_op=0, inter_op=0):
+        self.name = name
+        self.version = version
+        self.path = path
+        config = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=intra_op, inter_op_parallelism_threads=inter_op
+        )
+        self._run_options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_in_ms)
+        graph = tf.Graph()
+        self._session = tf.compat.v1.Session(graph=graph, config=config)
+        try:
+            with graph.as_default():
+                meta_graph = tf.compat.v1.saved_model.loader.load(self._session, _TAGS, path)
+        except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
+            raise InputError(f"{path} cannot be loaded: {_message(error)}") from error
+        self._signature_defs = meta_graph.signature_def
+        self.signatures = {
+            key: Signature.from_def(value)
+            for key, value in meta_graph.signature_def.items()
+            if value.inputs
+        }
+
+    def signature(self, name):
+        """The signature of that name, or the default one for `""`.
+
+        Raises:
+          ServingError: INVALID_ARGUMENT; there is no such signature.
+        """
+        name = name or DEFAULT_SIGNATURE
+        if name not in self._signature_defs:
+            raise invalid(f'Serving signature name: "{name}" not found in signature def')
+        if name not in self.signatures:
+            raise invalid(f"Failed to get input map for signature: {name}")
+        return self.signatures[name]
+
+    def predict(self, signature_name, feeds, output_names=None):
+        """Runs a signature.
+
+        Args:
+          signature_name: str, `""` for the default one.
+          feeds: dict from input name to NumPy array; strings are bytes in arrays of objects.
+          output_names: outputs to compute, or None for all.
+
+        Returns:
+          dict from output name to NumPy array.
+
+        Raises:
+          ServingError: with TensorFlow's code and message.
+        """
+        signature = self.signature(signature_name)
+        for name, spec in signature.inputs.items():
+            if not spec.admits(np.shape(feeds[name])):
+                raise invalid(
+                    f"Input {name} has shape {list(np.shape(feeds[name]))}, expected "
+                    f"{list(spec.shape)} (-1: any size)"
+                )
+        fetches = {
+            name: signature.outputs[name].tensor for name in output_names or signature.outputs
+        }
+        by_tensor = {spec.tensor: feeds[name] for name, spec in signature.inputs.items()}
+        try:
+            return self._session.run(fetches, by_tensor, options=self._run_options)
+        except tf.errors.OpError as error:
+            raise ServingError(Code(error.error_code), _message(error)) from error
+
+    def metadata(self):
+        """The metadata answer: a dict that is its JSON."""
+        signatures = {
+            name: json_format.MessageToDict(
+                signature,
+                always_print_fields_with_no_presence=True,
+                preserving_proto_field_name=True,
+            )
+            for name, signature in sorted(self._signature_defs.items())
+        }
+        return {
+            "model_spec": {
+                "name": self.name,
+                "signature_name": "",
+                "version": str(self.version),
+            },
+            "metadata": {"signature_def": {"signature_def": signatures}},
+        }
+
+    def close(self):
+        """Frees the session."""
+        self._session.close()
+
+
+def _message(error):
+    """The error's text as the runtime gave it, without what Python puts around it."""
+    if isinstance(error, tf.errors.OpError):
+        return error.message.removeprefix("Graph execution error:\n\n")
+    return str(error)

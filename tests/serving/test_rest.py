@@ -1,0 +1,373 @@
+"""Requests and answers as TensorFlow Serving's REST contract has them."""
+
+import asyncio
+import concurrent.futures
+import gzip
+import json
+import math
+
+import pytest
+
+from serving import catalogue, rest
+
+PREDICT = "/v1/models/tiny:predict"
+
+
+@pytest.fixture(scope="module")
+def application(servable):
+    models = catalogue.Catalogue()
+    models.add(servable)
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        yield rest.RestApplication(models, executor)
+
+
+def ask(application, method, path, body=b"", headers=()):
+    """Calls the ASGI application; the body arrives in two parts."""
+    body = body.encode() if isinstance(body, str) else body
+    parts = [(body[:5], True), (body[5:], False)]
+    sent = []
+
+    async def receive():
+        part, more = parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": more}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "headers": list(headers),
+    }
+    asyncio.run(application(scope, receive, send))
+    start, end = sent
+    return start["status"], dict(start["headers"])[b"content-type"], end["body"]
+
+
+def ask_json(application, *request, **options):
+    status, content_type, body = ask(application, *request, **options)
+    assert content_type == b"application/json"
+    return status, json.loads(body)
+
+
+def test_status_lists_versions_as_strings(application):
+    status = {"error_code": "OK", "error_message": ""}
+    want = {"model_version_status": [{"version": "7", "state": "AVAILABLE", "status": status}]}
+    for path in ("/v1/models/tiny", "/v1/models/tiny/versions/7", "/v1/models/tiny/labels/any"):
+        assert ask_json(application, "GET", path) == (200, want)
+
+
+def test_metadata_describes_every_signature(application):
+    status, answer = ask_json(application, "GET", "/v1/models/tiny/metadata")
+    assert status == 200
+    assert answer["model_spec"] == {"name": "tiny", "signature_name": "", "version": "7"}
+    signatures = answer["metadata"]["signature_def"]["signature_def"]
+    assert signatures["serving_default"]["inputs"] == {
+        "text": {
+            "dtype": "DT_STRING",
+            "tensor_shape": {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False},
+            "name": "serving_default_text:0",
+        }
+    }
+    assert signatures["serving_default"]["method_name"] == "tensorflow/serving/predict"
+    assert signatures["serving_default"]["defaults"] == {}
+    init = signatures["__saved_model_init_op"]
+    assert init["method_name"] == ""
+    assert init["outputs"]["__saved_model_init_op"]["dtype"] == "DT_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "error"),
+    [
+        ("GET", "/v1/models/other", 404, "Could not find any versions of model other"),
+        ("GET", "/v1/models/tiny/versions/3", 404, "Could not find version 3 of model tiny"),
+        ("GET", "/v1/models", 400, "Missing model name in request."),
+        ("GET", "/v1/models/o/metadata", 404, "Servable not found for request: Latest(o)"),
+        (
+            "GET",
+            "/v1/models/tiny/versions/3/metadata",
+            404,
+            "Servable not found for request: Specific(tiny, 3)",
+        ),
+        (
+            "GET",
+            "/v1/models/tiny/labels/s%20t/metadata",
+            400,
+            "Unrecognized servable version label: s t",
+        ),
+        (
+            "GET",
+            "/v1/models/tiny/versions/9223372036854775808",
+            400,
+            "Failed to convert version: 9223372036854775808 to numeric.",
+        ),
+        ("GET", PREDICT, 400, f"Malformed request: GET {PREDICT}"),
+        ("POST", "/v1/models/tiny", 400, "Malformed request: POST /v1/models/tiny"),
+        ("PUT", "/v1/models/tiny", 400, "Malformed request: PUT /v1/models/tiny"),
+        ("DELETE", PREDICT, 400, f"Malformed request: DELETE {PREDICT}"),
+        ("GET", "/v1/models/tiny/", 400, "Malformed request: GET /v1/models/tiny/"),
+        (
+            "GET",
+            "/v1/models/tiny/version/7",
+            400,
+            "Malformed request: GET /v1/models/tiny/version/7",
+        ),
+        (
+            "GET",
+            "/v1/models/tiny/versions/x",
+            400,
+            "Malformed request: GET /v1/models/tiny/versions/x",
+        ),
+        ("POST", "/v1/models/tiny:PREDICT", 400, "Malformed request: POST /v1/models/tiny:PREDICT"),
+        ("GET", "/v1/elsewhere", 400, "Malformed request: GET /v1/elsewhere"),
+    ],
+)
+def test_paths_and_verbs(application, method, path, status, error):
+    assert ask_json(application, method, path) == (status, {"error": error})
+
+
+def test_fixed_words_match_in_any_case_and_names_are_decoded(application):
+    body = '{"instances": ["ab"]}'
+    assert ask(application, "POST", "/V1/Models/t%69ny/VERSIONS/007:predict", body)[0] == 200
+
+
+def test_errors_are_pretty_printed_with_one_key(application):
+    assert ask(application, "GET", "/v1/models")[2] == (
+        b'{\n    "error": "Missing model name in request."\n}'
+    )
+
+
+def test_outside_v1_is_a_page_not_json(application):
+    assert ask(application, "GET", "/healthz")[:2] == (404, b"text/html")
+
+
+def test_options_wants_an_origin(application):
+    origin = [(b"origin", b"https://example.org")]
+    assert ask(application, "OPTIONS", PREDICT, headers=origin)[0] == 200
+    assert ask(application, "OPTIONS", PREDICT)[0] == 400
+
+
+AB_CDE = {
+    "predictions": [
+        {"length": 2, "thirds": [2.0, pytest.approx(2 / 3)], "upper": "AB"},
+        {"length": 3, "thirds": [3.0, 1.0], "upper": "CDE"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        ('{"instances": ["ab", "cde"]}', AB_CDE),
+        ('{"instances": [{"text": "ab"}, {"text": "cde"}]}', AB_CDE),
+        ('{"instances": [{"b64": "YWI="}, "cde"]}', AB_CDE),
+        ('{"instances": ["ab", "cde"], "unknown": 1} and more', AB_CDE),
+        ('{"signature_name": "", "instances": ["ab", "cde"], "instances": 1}', AB_CDE),
+        (
+            '{"inputs": ["ab"]}',
+            {
+                "outputs": {
+                    "length": [2],
+                    "thirds": [AB_CDE["predictions"][0]["thirds"]],
+                    "upper": ["AB"],
+                }
+            },
+        ),
+        (
+            '{"inputs": {"text": [], "unknown": 1}}',
+            {"outputs": {"length": [], "thirds": [], "upper": []}},
+        ),
+        (
+            '{"signature_name": "divide", "instances": [{"x": 1, "y": 4.0}, {"y": 2, "x": -3}]}',
+            {"predictions": [0.25, -1.5]},
+        ),
+        ('{"signature_name": "gather", "inputs": [[1, 2]]}', {"outputs": [[3.5, 5.5]]}),
+        ('{"signature_name": "gather", "instances": [[], []]}', {"predictions": [[], []]}),
+        (
+            '{"signature_name": "total", "inputs": [2, 3]}',
+            {"outputs": {"sum": 5.0, "x": [2.0, 3.0]}},
+        ),
+    ],
+)
+def test_predict(application, body, want):
+    assert ask_json(application, "POST", PREDICT, body) == (200, want)
+
+
+def test_nan_and_infinity_pass_both_ways(application):
+    body = '{"signature_name": "divide", "inputs": {"x": [1, NaN, -2, Inf], "y": [0, 1, 0, 7]}}'
+    status, _, answer = ask(application, "POST", PREDICT, body)
+    assert status == 200
+    assert b"[Infinity,NaN,-Infinity,Infinity]" in answer
+    values = json.loads(answer)["outputs"]
+    assert values[0] == math.inf and math.isnan(values[1])
+
+
+def test_every_type_passes_both_ways(application):
+    row = {"truth": True, "double": 0.1, "small": -5, "large": -(2**63), "unsigned": 2**64 - 1}
+    row["raw_bytes"] = {"b64": "/wA="}
+    body = json.dumps({"signature_name": "same", "instances": [row]})
+    want = {"predictions": [{f"same_{name}": value for name, value in row.items()}]}
+    assert ask_json(application, "POST", PREDICT, body) == (200, want)
+
+
+ELEMENT = "Failed to process element: "
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        ("", 400, "JSON Parse error: The document is empty"),
+        ("{", 400, "JSON Parse error: "),
+        ("[1]", 400, "JSON Value: [1] Is not object"),
+        ("{}", 400, "Missing 'inputs' or 'instances' key"),
+        ('{"inputs": 1, "instances": 2}', 400, "Not formatted correctly expecting only one of"),
+        ('{"instances": 1}', 400, "Expecting 'instances' to be an list/array"),
+        ('{"instances": []}', 400, "No values in 'instances' array"),
+        ('{"signature_name": 5}', 400, "'signature_name' key must be a string value."),
+        (
+            '{"signature_name": "no"}',
+            400,
+            'Serving signature name: "no" not found in signature def',
+        ),
+        ('{"instances": [1e400]}', 400, "JSON Parse error: "),
+        (
+            '{"signature_name": "divide", "instances": [1]}',
+            400,
+            "instances is a plain list, but expecting list of objects as multiple input tensors "
+            "required as per tensorinfo_map",
+        ),
+        (
+            '{"signature_name": "divide", "inputs": [1]}',
+            400,
+            "inputs is a plain value/list, but expecting an object as multiple input tensors "
+            "required as per tensorinfo_map",
+        ),
+        (
+            '{"signature_name": "divide", "inputs": {"x": [1]}}',
+            400,
+            "Missing named input: y in 'inputs' object.",
+        ),
+        (
+            '{"signature_name": "divide", "instances": [{"x": 1}]}',
+            400,
+            ELEMENT + "0 of 'instances' list. JSON object: {\"x\": 1} keys must be equal to: x,y",
+        ),
+        (
+            '{"instances": [{"words": "a"}]}',
+            400,
+            ELEMENT + "0 key: words of 'instances' list. Error: INVALID_ARGUMENT: "
+            "JSON object: does not have named input: words",
+        ),
+        (
+            '{"instances": ["a", {"text": "b"}]}',
+            400,
+            "Expecting value/list but got object at item 1",
+        ),
+        ('{"instances": [{"text": "b"}, "a"]}', 400, "Expecting object but got list at item 1"),
+        (
+            '{"instances": ["a", 5]}',
+            400,
+            ELEMENT + "1 of 'instances' list. Error: INVALID_ARGUMENT: "
+            "JSON Value: 5 Type: Number is not of expected type: string",
+        ),
+        (
+            '{"instances": [null]}',
+            400,
+            "JSON Value: null Type: Null is not of expected type: string",
+        ),
+        ('{"instances": [{"b64": "?"}]}', 400, "Unable to base64 decode"),
+        (
+            '{"signature_name": "gather", "instances": [[1], [2, 0]]}',
+            400,
+            ELEMENT + "1 of 'instances' list. Error: INVALID_ARGUMENT: "
+            "Expecting tensor size: 1 but got: 2",
+        ),
+        (
+            '{"signature_name": "gather", "instances": [[1, 2], [[1], [2]]]}',
+            400,
+            "Expecting shape [2] but got: [2,1]",
+        ),
+        (
+            '{"signature_name": "gather", "instances": [[[1, 2], [1]]]}',
+            400,
+            "Encountered list at unexpected size: 1 at level: 1 expected size: 2",
+        ),
+        (
+            '{"signature_name": "gather", "instances": [[[1], 1]]}',
+            400,
+            "JSON Value: 1 found at incorrect level: 2 in the JSON DOM. Expected at level: 2",
+        ),
+        (
+            '{"signature_name": "gather", "inputs": [1, [1]]}',
+            400,
+            "Encountered list at unexpected level: 1 expected < 1",
+        ),
+        (
+            '{"signature_name": "gather", "inputs": [[1.0]]}',
+            400,
+            "JSON Value: 1.0 Type: Number is not of expected type: int32",
+        ),
+        (
+            '{"signature_name": "gather", "inputs": [[2147483648]]}',
+            400,
+            "JSON Value: 2147483648 Type: Number is not of expected type: int32",
+        ),
+        (
+            '{"signature_name": "gather", "inputs": [[true]]}',
+            400,
+            "JSON Value: true Type: True is not of expected type: int32",
+        ),
+        ('{"signature_name": "gather", "inputs": [[5]]}', 400, "indices[0,0] = 5 is not in [0, 3)"),
+        ('{"instances": [["a"]]}', 400, "Input text has shape [1, 1], expected [-1]"),
+        (
+            '{"signature_name": "total", "instances": [1]}',
+            400,
+            "Tensor name: sum has no shape information",
+        ),
+        (
+            '{"signature_name": "half", "inputs": [1]}',
+            501,
+            "Conversion of JSON Value: 1 to type: half",
+        ),
+        (
+            '{"signature_name": "brain", "inputs": [1]}',
+            400,
+            "Failed to write JSON value for tensor type: bfloat16",
+        ),
+    ],
+)
+def test_refused_requests(application, body, status, error):
+    got, answer = ask_json(application, "POST", PREDICT, body)
+    assert got == status
+    assert list(answer) == ["error"]
+    assert error in answer["error"]
+
+
+def test_bad_json_is_seen_before_an_unknown_model(application):
+    path = "/v1/models/other:predict"
+    assert ask(application, "POST", path, "{")[0] == 400
+    status, answer = ask_json(application, "POST", path, '{"instances": ["a"]}')
+    assert (status, answer["error"]) == (404, "Servable not found for request: Latest(other)")
+
+
+def test_an_unknown_model_is_seen_before_an_unknown_signature(application):
+    body = '{"signature_name": "no", "instances": []}'
+    assert ask(application, "POST", "/v1/models/other:predict", body)[0] == 404
+
+
+def test_gzip_bodies_are_inflated(application):
+    gzipped = [(b"content-encoding", b"gzip")]
+    body = gzip.compress(b'{"instances": ["ab", "cde"]}')
+    assert ask_json(application, "POST", PREDICT, body, headers=gzipped) == (200, AB_CDE)
+    for damaged in (b"no gzip", body[:-3]):
+        status, answer = ask_json(application, "POST", PREDICT, damaged, headers=gzipped)
+        assert (status, answer["error"]) == (400, "JSON Parse error: The document is empty")
+
+
+def test_text_that_is_not_utf8_reaches_the_model_and_the_answer_is_json(application):
+    status, answer = ask_json(application, "POST", PREDICT, b'{"instances": ["a\xff"]}')
+    assert status == 200
+    assert answer["predictions"][0]["length"] == 2
+    assert answer["predictions"][0]["upper"] == "A\ufffd"
