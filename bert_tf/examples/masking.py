@@ -36,8 +36,8 @@ class Masker:
     With `do_whole_word_mask`, words are chosen: a token and the "##" tokens behind it. A word
     is masked, replaced or kept as a whole. Every word has the same probability, however long it
     is: the words are laid in random order around a circle as long as they are together, and one
-    is chosen if a point drawn in it lies on an arc of as many tokens as are wanted. So the
-    number of chosen tokens is right on average only; a word that would exceed
+    is chosen if it starts on an arc of as many tokens as are wanted, which starts anywhere. So
+    the number of chosen tokens is right on average only; a word that would exceed
     `max_predictions_per_seq` is left out. Languages written without spaces, where every
     character is a token, have words of one token here.
 
@@ -111,12 +111,11 @@ class Masker:
         arc_start = rng.random() * len(candidates)
         chosen, num_chosen, start = [], 0, 0
         for word in words:
-            point = start + rng.random() * len(word)
-            start += len(word)
-            on_arc = (point - arc_start) % len(candidates) < num_to_predict
+            on_arc = (start - arc_start) % len(candidates) < num_to_predict
             if on_arc and num_chosen + len(word) <= self._max_predictions:
                 chosen.append(word)
                 num_chosen += len(word)
+            start += len(word)
         return chosen or [word for word in words if len(word) <= self._max_predictions][:1]
 
     def _words(self, word_ids, candidates):

@@ -5,6 +5,8 @@ import dataclasses
 import keras
 
 from bert_tf.config import BertConfig
+from bert_tf.modeling.activations import ACTIVATIONS
+from bert_tf.modeling.normalization import LayerNorm
 
 
 class ConfigLayer(keras.layers.Layer):
@@ -35,27 +37,10 @@ def dense(units, config, name, activation=None):
 
 
 def layer_norm(config, name="layer_norm"):
-    """Layer normalization of the last axis, computed in float32."""
-    return keras.layers.LayerNormalization(epsilon=config.layer_norm_eps, name=name)
+    """Layer normalization with the epsilon of `config`."""
+    return LayerNorm(config.layer_norm_eps, name=name)
 
 
 def activation(config):
     """The function `config.hidden_act` names."""
-    return _ACTIVATIONS[config.hidden_act]
-
-
-def _gelu_tanh(x):
-    return keras.ops.gelu(x, approximate=True)
-
-
-def _gelu_erf(x):
-    return keras.ops.gelu(x, approximate=False)
-
-
-_ACTIVATIONS = {
-    "gelu": _gelu_tanh,
-    "gelu_erf": _gelu_erf,
-    "relu": keras.ops.relu,
-    "tanh": keras.ops.tanh,
-    "linear": keras.activations.linear,
-}
+    return ACTIVATIONS[config.hidden_act]

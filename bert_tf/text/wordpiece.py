@@ -16,7 +16,7 @@ _ASCII_WORDS = re.compile(r"[!-/:-@\[-`{-~]|[^ !-/:-@\[-`{-~]+")
 _CHUNKS = re.compile(r"[^ \t\n\r]+")
 
 # What is remembered from one call to the next: tens of MB at the most.
-_MAX_REMEMBERED_CHUNKS = 1 << 16
+_MAX_REMEMBERED_CHUNKS = 1 << 17
 _MAX_REMEMBERED_CHARS = 32
 
 
@@ -228,10 +228,8 @@ def _decomposed(token):
 
 def _in_canonical_order(token):
     """Sorts each run of combining characters by combining class, as NFD of the whole does."""
-    ordered = []
-    for is_combining, run in itertools.groupby(token, lambda pair: _combining(pair) > 0):
-        ordered += sorted(run, key=_combining) if is_combining else run
-    return ordered
+    runs = itertools.groupby(token, lambda pair: _combining(pair) > 0)
+    return [pair for _, run in runs for pair in sorted(run, key=_combining)]
 
 
 def _combining(pair):

@@ -89,7 +89,7 @@ def _read(options):
     }
     data = {
         split: [
-            Labelled(name, examples, encode(examples, task, tokenizer, options.max_seq_length))
+            Labelled(name, examples, _rows(examples, task, tokenizer, start.vocabulary, options))
             for name, examples in task.read(split, options.data_dir)
         ]
         for split, wanted in splits.items()
@@ -117,24 +117,14 @@ def _card(task, options):
     )
 
 
-def encode(examples, task, tokenizer, max_seq_length):
-    """Tokenizes and packs examples.
-
-    Args:
-      examples: list of `readers.TextExample`.
-      task: `registry.Task`, for the order of the labels.
-      tokenizer: `WordPieceTokenizer`.
-      max_seq_length: int.
-
-    Returns:
-      `batching.Rows`; without labels where the examples have none.
-    """
+def _rows(examples, task, tokenizer, vocabulary, options):
+    """Tokenizes and packs examples; rows without labels where the examples have none."""
     packed = [
         packing.pack(
             tokenizer.encode(example.text_a),
             None if example.text_b is None else tokenizer.encode(example.text_b),
-            tokenizer.vocabulary,
-            max_seq_length,
+            vocabulary,
+            options.max_seq_length,
         )
         for example in examples
     ]

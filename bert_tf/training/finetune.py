@@ -6,18 +6,14 @@ The best weights are those with the highest dev score at the end of an epoch (ap
 import os
 
 from bert_tf import checkpoints, files
-from bert_tf.checkpoints import model_directory
 from bert_tf.examples import batching
-from bert_tf.training import optimizer as optimizer_lib
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.loop import Loop
+from bert_tf.training.optimizer import Schedule
 from bert_tf.training.scores import Scores
 
-# The options that decide the course of a run, and so must not change on a restart.
-_COURSE = ("train_batch_size", "learning_rate", "num_train_epochs", "warmup_proportion")
-_COURSE += ("weight_decay_rate", "adam_bias_correction", "max_grad_norm", "dtype", "random_seed")
-_COURSE += ("batch_pieces", "init_checkpoint")
+# The options that, with those of `start.COURSE`, decide the course of a run.
+_COURSE = (*start_lib.COURSE, "num_train_epochs", "warmup_proportion", "batch_pieces")
 
 
 def num_steps(num_rows, options):
@@ -45,7 +41,9 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
     """
     strategy_lib.check_batch_size(strategy, options.train_batch_size)
     per_epoch, total, warmup = num_steps(len(rows), options)
-    loop = _make_loop(start, rows, options, strategy, directory, objective, total, warmup)
+    identity = {name: getattr(options, name) for name in _COURSE} | {"examples": rows.digest()}
+    schedule = Schedule(options.learning_rate, total, warmup)
+    loop = start_lib.new_loop(start, options, strategy, directory, objective, schedule, identity)
     done = loop.restore()
     print(
         f"Training: {len(rows)} examples, {total} steps of {options.train_batch_size}, "
@@ -78,29 +76,6 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
         print(f"Trained: {speed:.1f} examples/s, evaluation included.", flush=True)
     checkpoints.save(loop.model, os.path.join(directory.path, "last"))
     return scores
-
-
-def _make_loop(start, rows, options, strategy, directory, objective, total, warmup):
-    with strategy.scope():
-        model = model_directory.new_model(start.config, directory.card)
-        start_lib.load_initial_weights(model, start.checkpoint, directory.card.kind)
-        optimizer = optimizer_lib.AdamW(
-            [variable.value for variable in model.trainable_variables],
-            optimizer_lib.Schedule(options.learning_rate, total, warmup),
-            weight_decay_rate=options.weight_decay_rate,
-            bias_correction=options.adam_bias_correction,
-            max_grad_norm=options.max_grad_norm,
-        )
-    return Loop(
-        model=model,
-        objective=objective,
-        optimizer=optimizer,
-        strategy=strategy,
-        directory=directory.path,
-        random_seed=options.random_seed,
-        save_steps=options.save_checkpoints_steps,
-        identity={name: getattr(options, name) for name in _COURSE} | {"examples": rows.digest()},
-    )
 
 
 def write_results(output_dir, results):

@@ -62,6 +62,8 @@ class Loop:
         self._manager = tf.train.CheckpointManager(self._checkpoint, state_directory, max_to_keep=2)
         self._writer = tf.summary.create_file_writer(os.path.join(directory, "tensorboard"))
         self._updates = {}
+        # A graph of its own, so that a batch of four pieces does not trace the model four times.
+        self._measure = tf.function(self._measure_piece, reduce_retracing=True)
 
     def restore(self):
         """Goes back to the newest saved state; returns the number of updates it holds, or 0."""
@@ -191,7 +193,7 @@ class Loop:
             "learning_rate": self._optimizer.schedule(update),
         }
 
-    def _measure(self, piece, seed):
+    def _measure_piece(self, piece, seed):
         with dropout.step_seed(seed):
             outputs = self.model(piece, training=True)
         return self._objective.measure(outputs, piece)

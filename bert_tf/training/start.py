@@ -12,6 +12,8 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.loop import Loop
+from bert_tf.training.optimizer import AdamW
 
 _PRETRAINING_HEADS = (r"cls[/.](predictions|seq_relationship)[/.].*",)
 _CLASSIFIER_HEADS = (r"output_(weights|bias)", r"classifier\..*")
@@ -26,6 +28,11 @@ _SKIPPED_HEADS = {
     "regress": _PRETRAINING_HEADS + _CLASSIFIER_HEADS + _SPAN_HEADS,
     "span": _PRETRAINING_HEADS + _CLASSIFIER_HEADS,
 }
+
+
+# The options that decide the course of every kind of run, and so must not change on a restart.
+COURSE = ("train_batch_size", "learning_rate", "weight_decay_rate", "adam_bias_correction")
+COURSE += ("max_grad_norm", "dtype", "random_seed", "init_checkpoint")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,14 +110,42 @@ def set_up(options):
     return strategy_lib.make(options.distribution_strategy)
 
 
-def load_initial_weights(model, checkpoint, kind):
-    """Fills the model from a checkpoint; heads that it lacks stay fresh. Says so aloud.
+def new_loop(start, options, strategy, directory, objective, schedule, identity):
+    """Makes model, optimizer and loop under the strategy, with the initial weights.
 
     Args:
-      model: freshly made.
-      checkpoint: opened checkpoint, or None: every weight stays random.
-      kind: one of `model_directory.KINDS`.
+      start: `Start`.
+      options: `options.Training`.
+      strategy: `tf.distribute.Strategy`.
+      directory: opened `ModelDirectory`.
+      objective: `objectives.Objective`.
+      schedule: `optimizer.Schedule`.
+      identity: dict, see `loop.Loop`.
     """
+    with strategy.scope():
+        model = model_directory.new_model(start.config, directory.card)
+        _load_initial_weights(model, start.checkpoint, directory.card.kind)
+        optimizer = AdamW(
+            [variable.value for variable in model.trainable_variables],
+            schedule,
+            weight_decay_rate=options.weight_decay_rate,
+            bias_correction=options.adam_bias_correction,
+            max_grad_norm=options.max_grad_norm,
+        )
+    return Loop(
+        model=model,
+        objective=objective,
+        optimizer=optimizer,
+        strategy=strategy,
+        directory=directory.path,
+        random_seed=options.random_seed,
+        save_steps=options.save_checkpoints_steps,
+        identity=identity,
+    )
+
+
+def _load_initial_weights(model, checkpoint, kind):
+    """Fills the model from a checkpoint; heads that it lacks stay fresh. Says so aloud."""
     if checkpoint is None:
         print("No --init_checkpoint: every weight starts random.", flush=True)
         return

@@ -1,0 +1,83 @@
+"""Which TensorFlow Serving image can run a graph: its operations against a list."""
+
+import os
+
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+# Stock images have TensorFlow's own operations and those of the TF Text they were built with:
+# 2.12.1 in images 2.15 to 2.19, 2.20.0 since. Image -> what it was the first to have.
+_TEXT_OPERATIONS = {
+    "2.15": frozenset(
+        ["CaseFoldUTF8", "FastBertNormalize", "FastWordpieceTokenizeWithOffsets"]
+        + ["NormalizeUTF8", "NormalizeUTF8WithOffsetsMap", "RegexSplitWithOffsets"]
+        + ["WhitespaceTokenizeWithOffsets", "WordpieceTokenizeWithOffsets"]
+    ),
+    "2.20": frozenset(
+        ["TFText>RoundRobinGenerateMasks", "TFText>RoundRobinTrim", "TFText>Utf8Binarize"]
+    ),
+}
+FIRST_IMAGE = "2.15"
+
+# Operations of TensorFlow that need Python at the time of the request.
+_PYTHON_OPERATIONS = frozenset(["EagerPyFunc", "PyFunc", "PyFuncStateless"])
+# The server compiles nothing unless it is told to, and then a function that must be fails.
+_MUST_COMPILE = "_XlaMustCompile"
+
+
+def read(path):
+    """The SavedModel message of the version in the directory `path`."""
+    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+        return saved_model_pb2.SavedModel.FromString(file.read())
+
+
+def check(saved_model):
+    """Refuses a SavedModel that some stock image since 2.15 cannot run.
+
+    Args:
+      saved_model: SavedModel message.
+
+    Returns:
+      sorted list of the operations beyond TensorFlow's own.
+
+    Raises:
+      ValueError: names each offending operation and the first image that has it, if any.
+    """
+    names, compiled = set(), set()
+    for meta_graph in saved_model.meta_graphs:
+        library = meta_graph.graph_def.library.function
+        names.update(node.op for node in meta_graph.graph_def.node)
+        names.update(node.op for function in library for node in function.node_def)
+        functions = {function.signature.name for function in library}
+        compiled |= {f.signature.name for f in library if f.attr[_MUST_COMPILE].b}
+        names -= functions  # a node may call a function by its name
+    problems = [problem for name in sorted(names) if (problem := _problem(name))]
+    problems += [f"{name} must be compiled by XLA, which is off" for name in sorted(compiled)]
+    if problems:
+        raise ValueError(
+            f"TensorFlow Serving {FIRST_IMAGE} cannot run this graph: {'; '.join(problems)}."
+        )
+    return sorted(name for name in names if not _is_core(name))
+
+
+def _problem(name):
+    if name in _PYTHON_OPERATIONS:
+        return f"{name} runs Python code, which no image does"
+    if _is_core(name) or name in _TEXT_OPERATIONS[FIRST_IMAGE]:
+        return None
+    image = next((image for image, names in _TEXT_OPERATIONS.items() if name in names), None)
+    return f"{name} is first in image {image}" if image else f"{name} is in no image"
+
+
+def _is_core(name):
+    """TensorFlow has a wrapper for each of its own operations, and for no other."""
+    return hasattr(tf.raw_ops, name)
+
+
+def smallest_image():
+    """The oldest image that is supported: the one of the TensorFlow that exported.
+
+    Older ones have the operations, but a later TensorFlow may give them attributes that an
+    older one does not know.
+    """
+    return ".".join(tf.__version__.split(".")[:2])

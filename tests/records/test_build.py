@@ -1,0 +1,271 @@
+"""create_pretraining_data.py from text to records: bytes, statistics, every wrong input."""
+
+import dataclasses
+import math
+import os
+import random
+
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from bert_tf.options import PretrainingData
+from bert_tf.records import build
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+NUM_DOCUMENTS, NUM_WORDS = 13, 31
+# "d3w5" is word 5 of document 3, so that a token tells which document it is from.
+WORDS = [f"d{d}w{w}" for d in range(NUM_DOCUMENTS) for w in range(NUM_WORDS)]
+TOKENS = [*SPECIAL, *WORDS]
+
+
+def corpus(num_sentences=17):
+    rng = random.Random(1)
+    documents = [
+        "\n".join(
+            " ".join(f"D{d}w{rng.randrange(NUM_WORDS)}" for _ in range(rng.randint(3, 11)))
+            for _ in range(num_sentences)
+        )
+        for d in range(NUM_DOCUMENTS)
+    ]
+    return "\n\n".join(documents) + "\n"
+
+
+@pytest.fixture
+def options(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+    (tmp_path / "text.txt").write_text(corpus())
+    return PretrainingData(
+        input_file=str(tmp_path / "text.txt"),
+        output_file=str(tmp_path / "out.tfrecord"),
+        vocab_file=str(tmp_path / "vocab.txt"),
+        max_seq_length=37,
+        max_predictions_per_seq=7,
+        dupe_factor=3,
+    )
+
+
+def with_text(options, text):
+    with open(options.input_file, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return options
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def examples(path):
+    """Parsed as the released input function does."""
+    specification = {
+        "input_ids": tf.io.FixedLenFeature([37], tf.int64),
+        "input_mask": tf.io.FixedLenFeature([37], tf.int64),
+        "segment_ids": tf.io.FixedLenFeature([37], tf.int64),
+        "masked_lm_positions": tf.io.FixedLenFeature([7], tf.int64),
+        "masked_lm_ids": tf.io.FixedLenFeature([7], tf.int64),
+        "masked_lm_weights": tf.io.FixedLenFeature([7], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
+    }
+    for record in tf.data.TFRecordDataset(path):
+        found = tf.io.parse_single_example(record, specification)
+        yield {name: value.numpy().tolist() for name, value in found.items()}
+
+
+def texts(example):
+    """The two texts before masking, as tokens."""
+    ids = list(example["input_ids"])
+    for place, label, weight in zip(
+        example["masked_lm_positions"],
+        example["masked_lm_ids"],
+        example["masked_lm_weights"],
+        strict=True,
+    ):
+        if weight:
+            ids[place] = label
+    num_tokens = sum(example["input_mask"])
+    first_sep = ids.index(3)
+    assert ids[0] == 2
+    assert ids[num_tokens - 1] == 3
+    return (
+        [TOKENS[i] for i in ids[1:first_sep]],
+        [TOKENS[i] for i in ids[first_sep + 1 : num_tokens - 1]],
+    )
+
+
+def document_numbers(tokens):
+    return {token[1:].split("w")[0] for token in tokens}
+
+
+@pytest.mark.parametrize("pool_tokens", [build.POOL_TOKENS, 300])
+def test_labels_are_true(options, monkeypatch, pool_tokens):
+    """Over several pools as well: a pool of 300 tokens holds three documents."""
+    monkeypatch.setattr(build, "POOL_TOKENS", pool_tokens)
+    build.run(options)
+    found = list(examples(options.output_file))
+    num_random = 0
+    for example in found:
+        text_a, text_b = texts(example)
+        (number_a,), (number_b,) = document_numbers(text_a), document_numbers(text_b)
+        assert example["next_sentence_labels"] == [int(number_a != number_b)]
+        num_random += example["next_sentence_labels"][0]
+        assert example["segment_ids"][: len(text_a) + 2] == [0] * (len(text_a) + 2)
+        assert sum(example["segment_ids"]) == len(text_b) + 1
+    assert abs(num_random - len(found) / 2) < 4 * math.sqrt(len(found) / 4)
+
+
+def test_statistics_of_the_masks_and_the_summary(options):
+    summary = build.run(dataclasses.replace(options, dupe_factor=10))
+    num_tokens = num_predictions = num_masked = num_kept = num_random = num_examples = 0
+    for example in examples(options.output_file):
+        num_examples += 1
+        num_tokens += sum(example["input_mask"])
+        for place, label in zip(
+            example["masked_lm_positions"], example["masked_lm_ids"], strict=True
+        ):
+            if place == 0:
+                continue
+            num_predictions += 1
+            found = example["input_ids"][place]
+            assert label >= len(SPECIAL)
+            assert found == 4 or found >= len(SPECIAL)
+            num_masked += found == 4
+            num_kept += found == label
+        num_random += example["next_sentence_labels"][0]
+    assert summary.num_examples == num_examples
+    assert summary.num_random_next == num_random
+    assert (summary.num_tokens, summary.num_predictions) == (num_tokens, num_predictions)
+    assert (summary.num_masked, summary.num_kept) == (num_masked, num_kept)
+    deviation = math.sqrt(num_predictions)
+    assert abs(num_masked - 0.8 * num_predictions) < 4 * 0.4 * deviation
+    assert abs(num_kept - 0.1 * num_predictions) < 4 * 0.3 * deviation
+    assert num_predictions / (num_tokens - 3 * num_examples) == pytest.approx(0.15, rel=0.05)
+
+
+def test_output_depends_on_input_flags_and_seed_alone(options, tmp_path):
+    build.run(options)
+    first = read_bytes(options.output_file)
+    random.seed(7)
+    tf.random.set_seed(7)
+    again = dataclasses.replace(options, output_file=str(tmp_path / "again.tfrecord"))
+    build.run(again)
+    assert read_bytes(again.output_file) == first
+    build.run(dataclasses.replace(again, random_seed=1))
+    assert read_bytes(again.output_file) != first
+
+
+def test_passes_differ(options):
+    build.run(options)
+    found = [str(example) for example in examples(options.output_file)]
+    assert len(found) > 100
+    assert len(set(found)) > 0.98 * len(found)  # two short ones may be alike
+
+
+def test_examples_are_shared_out_evenly_and_mixed(options, tmp_path):
+    paths = [str(tmp_path / name) for name in ("a", "b", "c")]
+    summary = build.run(dataclasses.replace(options, output_file=", ".join(paths)))
+    numbers = [
+        [int(min(document_numbers(texts(example)[0]))) for example in examples(path)]
+        for path in paths
+    ]
+    sizes = [len(each) for each in numbers]
+    assert sum(sizes) == summary.num_examples
+    assert max(sizes) - min(sizes) <= 1
+    assert all(each != sorted(each) for each in numbers)
+
+
+def test_several_inputs_and_globs(options, tmp_path):
+    for name in ("part1.txt", "part2.txt"):
+        (tmp_path / name).write_text(corpus(5))
+    several = dataclasses.replace(options, input_file=f"{tmp_path}/part*.txt,{options.input_file}")
+    assert build.run(several).num_documents == 3 * NUM_DOCUMENTS
+
+
+def test_shuffled_holds_a_bounded_number_of_bytes():
+    taken = []
+
+    def stream():
+        for number in range(100):
+            taken.append(number)
+            yield b"%010d" % number
+
+    mixed = build.shuffled(stream(), random.Random(3), buffer_bytes=200)
+    first = next(mixed)
+    assert len(taken) == 21
+    rest = list(mixed)
+    assert sorted([first, *rest]) == [b"%010d" % number for number in range(100)]
+    assert [first, *rest] != sorted([first, *rest])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d0w1 d0w2.\nd0w3.\nd0w4.\n", "has 1 document"),
+        ("\n".join(f"d0w{w}.\n" for w in range(9)), "has 0 document"),  # a blank after each line
+        ("\n\n \n", "has 0 document"),
+        ("Bücher und Bäume\n".encode("latin-1") * 40, "not UTF-8"),
+        (b"", "is empty"),
+    ],
+)
+def test_refuses_text_that_gives_no_pairs(options, text, message):
+    with open(options.output_file, "w") as file:
+        file.write("old")
+    with pytest.raises(InputError, match=message):
+        build.run(with_text(options, text))
+    assert read_bytes(options.output_file) == b"old"
+    assert len(os.listdir(os.path.dirname(options.output_file))) == 3  # nothing half-written
+
+
+def test_documents_of_one_sentence_are_left_out_and_counted(options, capsys):
+    text = corpus() + "\n\nd0w1 d0w2\n\nd0w3\n"
+    summary = build.run(with_text(options, text))
+    assert (summary.num_documents, summary.num_short_documents) == (NUM_DOCUMENTS + 2, 2)
+    assert "2 documents have fewer than two sentences" in capsys.readouterr().out
+
+
+def test_long_lines_are_documents_of_several_sentences(options):
+    lines = [" ".join(f"d{d}w{w % NUM_WORDS}" for w in range(200)) for d in range(2)]
+    assert build.run(with_text(options, "\n\n".join(lines))).num_examples >= 6
+
+
+def test_prints_two_examples_and_a_summary(options, capsys):
+    build.run(options)
+    out = capsys.readouterr().out
+    assert out.count("Example:") == 2
+    assert "[CLS] d" in out or "[CLS] [MASK]" in out
+    assert f"Read {NUM_DOCUMENTS} documents, {17 * NUM_DOCUMENTS} sentences" in out
+    assert "Second text from another document: " in out
+    assert "WARNING" not in out
+
+
+def test_warns_of_a_capped_rate_and_of_unknown_words(options, capsys):
+    text = corpus().replace("D1w", "strange ")
+    summary = build.run(dataclasses.replace(with_text(options, text), max_predictions_per_seq=2))
+    assert 0.5 * summary.num_examples < summary.num_capped <= summary.num_examples
+    out = capsys.readouterr().out
+    assert "--max_predictions_per_seq=2 kept" in out
+    assert "5 would be enough for --max_seq_length=37" in out  # 0.15 * 34 = 5.1
+    assert "of the tokens are [UNK]" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"output_file": " , "}, "--output_file is empty"),
+        ({"output_file": "{dir}"}, "is a directory"),
+        ({"output_file": "{dir}/a,{dir}/./a"}, "names a file twice"),
+        ({"output_file": "{dir}/text.txt"}, "names the input"),
+        ({"output_file": ",".join(f"{{dir}}/{i}" for i in range(5000))}, "Name fewer files"),
+        ({"input_file": "{dir}/none*.txt"}, "matches no file"),
+        ({"vocab_file": "{dir}/none.txt"}, "does not exist"),
+        ({"do_lower_case": False}, "--do_lower_case=true"),
+    ],
+)
+def test_refuses_wrong_flags_before_work_starts(options, tmp_path, change, message):
+    change = {
+        name: value.format(dir=tmp_path) if isinstance(value, str) else value
+        for name, value in change.items()
+    }
+    with pytest.raises(InputError, match=message):
+        build.run(dataclasses.replace(options, **change))
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "vocab.txt"]

@@ -1,0 +1,149 @@
+"""Batches: every record once an epoch, an order that is a function of the seed, exact resume."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import features
+from bert_tf.errors import InputError
+from bert_tf.examples.pretraining import PretrainingExample
+from bert_tf.records import read, write
+
+SIZES = {"T": 7, "P": 3}
+FILE_SIZES = (11, 5, 7)
+NUM_RECORDS = sum(FILE_SIZES)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Three files; record i has i as its fourth word id."""
+    directory = tmp_path_factory.mktemp("records")
+    numbers = itertools.count()
+    found = []
+    for file_number, size in enumerate(FILE_SIZES):
+        found.append(str(directory / f"{file_number}.tfrecord"))
+        with tf.io.TFRecordWriter(found[-1]) as writer:
+            for number in itertools.islice(numbers, size):
+                example = PretrainingExample(
+                    [2, 9, 3, number, 3], [0, 0, 0, 1, 1], [1], [8], number % 2 == 1, False
+                )
+                writer.write(write.encode(write.pretraining_values(example, 7, 3)))
+    return found
+
+
+def dataset(paths, seed=3, batch_size=4, **arguments):
+    return read.read(
+        paths,
+        features.PRETRAINING,
+        SIZES,
+        batch_size=batch_size,
+        seed=seed,
+        records_to_shuffle=arguments.pop("records_to_shuffle", 6),
+        **arguments,
+    )
+
+
+def numbers(batches, count):
+    """The numbers of the records in the first `count` batches."""
+    batches = batches.take(count).as_numpy_iterator()
+    return [batch["input_word_ids"][:, 3].tolist() for batch in batches]
+
+
+def test_types_shapes_and_values(paths):
+    batches = dataset(paths)
+    static = {name: (spec.dtype.name, spec.shape) for name, spec in batches.element_spec.items()}
+    assert static == {
+        "input_word_ids": ("int32", (4, 7)),
+        "input_mask": ("int32", (4, 7)),
+        "input_type_ids": ("int32", (4, 7)),
+        "masked_lm_positions": ("int32", (4, 3)),
+        "masked_lm_ids": ("int32", (4, 3)),
+        "masked_lm_weights": ("float32", (4, 3)),
+        "next_sentence_labels": ("int32", (4,)),
+    }
+    batch = next(batches.as_numpy_iterator())
+    number = batch["input_word_ids"][:, 3]
+    np.testing.assert_array_equal(batch["input_mask"], [[1, 1, 1, 1, 1, 0, 0]] * 4)
+    np.testing.assert_array_equal(batch["input_type_ids"], [[0, 0, 0, 1, 1, 0, 0]] * 4)
+    np.testing.assert_array_equal(batch["masked_lm_positions"], [[1, 0, 0]] * 4)
+    np.testing.assert_array_equal(batch["masked_lm_ids"], [[8, 0, 0]] * 4)
+    np.testing.assert_array_equal(batch["masked_lm_weights"], [[1, 0, 0]] * 4)
+    np.testing.assert_array_equal(batch["next_sentence_labels"], number % 2)
+
+
+@pytest.mark.parametrize("records_to_shuffle", [1, 6, 1000])
+def test_every_record_once_an_epoch_and_batches_straddle_epochs(paths, records_to_shuffle):
+    flat = sum(numbers(dataset(paths, records_to_shuffle=records_to_shuffle), 23), [])  # 4 epochs
+    epochs = [flat[start : start + NUM_RECORDS] for start in range(0, 92, NUM_RECORDS)]
+    assert all(sorted(epoch) == list(range(NUM_RECORDS)) for epoch in epochs)
+    if records_to_shuffle > 1:  # else the order of three files is all there is
+        assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+def test_order_is_a_function_of_the_seed(paths):
+    tf.random.set_seed(1)
+    first = numbers(dataset(paths), 15)
+    tf.random.set_seed(2)
+    assert numbers(dataset(paths), 15) == first
+    assert numbers(dataset(paths, seed=4), 15) != first
+
+
+def test_files_and_blocks_are_mixed(paths):
+    """The first block draws from every file, and not in order."""
+    (first,) = numbers(dataset(paths, batch_size=6), 1)
+    assert {number < 11 for number in first} == {True, False}
+    assert first != sorted(first)
+
+
+@pytest.mark.parametrize("records_to_shuffle", [1, 6, 1000])
+@pytest.mark.parametrize("start_batch", [0, 1, 4, 5, 6, 11, 23, 24])
+def test_resume_gives_the_tail(paths, start_batch, records_to_shuffle):
+    whole = numbers(dataset(paths, records_to_shuffle=records_to_shuffle), 30)
+    tail = dataset(paths, start_batch=start_batch, records_to_shuffle=records_to_shuffle)
+    assert numbers(tail, 30 - start_batch) == whole[start_batch:]
+
+
+def test_a_batch_may_be_larger_than_an_epoch(paths):
+    (batch,) = numbers(dataset(paths, batch_size=2 * NUM_RECORDS + 1), 1)
+    assert sorted(batch[:NUM_RECORDS]) == sorted(batch[NUM_RECORDS:-1]) == list(range(NUM_RECORDS))
+
+
+def test_read_once_gives_every_record_in_order(paths):
+    batches = read.read_once(paths, features.PRETRAINING, SIZES, batch_size=5)
+    assert batches.element_spec["input_word_ids"].shape.as_list() == [None, 7]
+    found = numbers(batches, 100)
+    assert [len(batch) for batch in found] == [5, 5, 5, 5, 3]
+    assert sum(found, []) == list(range(NUM_RECORDS))
+
+
+@pytest.mark.parametrize("function", [dataset, lambda paths: read.read_once(
+    paths, features.PRETRAINING, SIZES, batch_size=5)])  # fmt: skip
+def test_checks_every_file_before_work_starts(paths, tmp_path, function):
+    cut_off = tmp_path / "cut_off"
+    with open(paths[0], "rb") as file:
+        cut_off.write_bytes(file.read()[:-1])
+    with pytest.raises(InputError, match="cut_off"):
+        function([*paths, str(cut_off)])
+    with pytest.raises(InputError, match="--max_seq_length=7"):
+        read.read_once(paths, features.PRETRAINING, {"T": 13, "P": 3}, batch_size=5)
+
+
+def test_a_damaged_record_is_found(paths, tmp_path):
+    damaged = tmp_path / "damaged"
+    with open(paths[0], "rb") as file:
+        data = bytearray(file.read())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    files = [paths[1], str(damaged)]
+    batches = read.read_once(files, features.PRETRAINING, SIZES, batch_size=2)
+    with pytest.raises(InputError, match="damaged is damaged: the checksum of record 5"):
+        with read.naming_damaged_file(files):
+            for _ in batches:
+                pass
+
+
+def test_other_errors_pass_by(paths):
+    with pytest.raises(KeyError), read.naming_damaged_file(paths):
+        raise KeyError
