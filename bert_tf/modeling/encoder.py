@@ -23,12 +23,16 @@ class Encoder(layer.ConfigLayer):
     def __init__(self, config, name="encoder", **kwargs):
         super().__init__(config, name=name, **kwargs)
         self.embeddings = Embeddings(self.config, name="embeddings")
-        self.blocks = [
-            Block(self.config, index, name=f"layer_{index}")
-            for index in range(self.config.num_hidden_layers)
-        ]
+        # One attribute each: TensorFlow, which saves what it can reach, does not see into lists.
+        for index in range(self.config.num_hidden_layers):
+            setattr(self, f"layer_{index}", Block(self.config, index, name=f"layer_{index}"))
         self.pooler = layer.dense(self.config.hidden_size, self.config, "pooler", ops.tanh)
         self.build()
+
+    @property
+    def blocks(self):
+        """The L blocks, first to last."""
+        return [getattr(self, f"layer_{i}") for i in range(self.config.num_hidden_layers)]
 
     def build(self, input_shape=None):
         self.embeddings.build()

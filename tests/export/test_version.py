@@ -72,7 +72,7 @@ def test_a_fresh_process_gives_the_logits_of_the_python_path(cases):
     )
     for key, line in zip(KINDS, result.stdout.splitlines(), strict=True):
         want = python_logits(cases[key])
-        assert want.std(axis=0).min() > 0.1  # the rows differ, or the comparison says nothing
+        assert want.std(axis=0).min() > 0.01  # rows differ, or equality would say nothing
         np.testing.assert_allclose(json.loads(line), want, atol=1e-5)
 
 

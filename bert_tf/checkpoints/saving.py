@@ -1,0 +1,53 @@
+"""Writes weights as a checkpoint that the released TensorFlow 1 code reads."""
+
+import os
+
+import numpy as np
+
+from bert_tf import files
+from bert_tf.checkpoints import tf1_names
+
+PREFIX = "bert_model.ckpt"
+
+
+def save(model, directory):
+    """Writes `bert_model.ckpt.*` and bert_config.json into `directory`, whole or not at all.
+
+    The names are those of google-research/bert, through the table that also loads them. What
+    was in `directory` before is replaced.
+
+    Args:
+      model: an `Encoder` or a model of `modeling.models`.
+      directory: str.
+    """
+    import tensorflow as tf
+
+    arrays = to_arrays(model)
+    with files.replacing_directory(directory) as temporary:
+        with tf.device("CPU"):
+            tf.raw_ops.SaveV2(
+                prefix=os.path.join(temporary, PREFIX),
+                tensor_names=list(arrays),
+                shape_and_slices=[""] * len(arrays),
+                tensors=[tf.constant(array) for array in arrays.values()],
+            )
+        files.write_text(os.path.join(temporary, "bert_config.json"), model.config.to_json())
+
+
+def to_arrays(model):
+    """The weights under their names in the released code: dict of float32 arrays, sorted.
+
+    Raises:
+      ValueError: the table has no row for a variable of the model.
+    """
+    from keras import ops
+
+    variables = {variable.path: variable for variable in model.variables}
+    arrays = {}
+    for row in tf1_names.table(model.config.num_hidden_layers):
+        if row.path in variables:
+            array = ops.convert_to_numpy(variables.pop(row.path))
+            arrays.update(zip(row.names, row.split(array), strict=True))
+    if variables:
+        raise ValueError(f"No row of tf1_names for {sorted(variables)}.")
+    return {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}

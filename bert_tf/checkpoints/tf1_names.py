@@ -1,0 +1,87 @@
+"""Names in checkpoints of the released TensorFlow 1 code, row by row (`modeling.py`, run_*.py).
+
+206 rows for BERT-Base with both pre-training heads: 5 embedding variables, 16 for each layer,
+2 of the pooler, 5 of masked LM, 2 of next sentence prediction. We join query, key and value, so
+twelve of ours a layer stand for those sixteen.
+"""
+
+from bert_tf.checkpoints import rows
+
+# What training leaves in a checkpoint beside the weights: the step, the slots of Adam and LAMB
+# under either naming, and the state of loss scaling.
+NOT_WEIGHTS = (
+    r"global_step",
+    r".*/(adam|lamb)_[mv]",
+    r".*/(Adam|LAMB)(_\d+)?",
+    r"(.*/)?(beta[12]_power|loss_scale|current_loss_scale|bad_steps|good_steps)",
+)
+
+# No variable is written twice.
+TIED = {}
+
+
+def canonical(name):
+    """The name as it is."""
+    return name
+
+
+def table(num_layers):
+    """All rows of a model with `num_layers` layers and every head."""
+    return [
+        *_embeddings(),
+        *(row for index in range(num_layers) for row in _layer(index)),
+        *_affine("bert/pooler/dense", "encoder/pooler"),
+        *_heads(),
+    ]
+
+
+def _embeddings():
+    theirs, ours = "bert/embeddings", "encoder/embeddings"
+    return [
+        rows.same(f"{theirs}/word_embeddings", f"{ours}/word"),
+        rows.same(f"{theirs}/position_embeddings", f"{ours}/position"),
+        rows.same(f"{theirs}/token_type_embeddings", f"{ours}/type"),
+        *_layer_norm(theirs, f"{ours}/layer_norm"),
+    ]
+
+
+def _layer(index):
+    theirs, ours = f"bert/encoder/layer_{index}", f"encoder/layer_{index}"
+    attention = [f"{theirs}/attention/self/{part}" for part in ("query", "key", "value")]
+    return [
+        rows.side_by_side([f"{n}/kernel" for n in attention], f"{ours}/attention/qkv/kernel"),
+        rows.side_by_side([f"{n}/bias" for n in attention], f"{ours}/attention/qkv/bias"),
+        *_affine(f"{theirs}/attention/output/dense", f"{ours}/attention/output"),
+        *_layer_norm(f"{theirs}/attention/output", f"{ours}/attention_layer_norm"),
+        *_affine(f"{theirs}/intermediate/dense", f"{ours}/feed_forward/intermediate"),
+        *_affine(f"{theirs}/output/dense", f"{ours}/feed_forward/output"),
+        *_layer_norm(f"{theirs}/output", f"{ours}/output_layer_norm"),
+    ]
+
+
+def _heads():
+    predictions = "cls/predictions"
+    return [
+        *_affine(f"{predictions}/transform/dense", "masked_lm/transform"),
+        *_layer_norm(f"{predictions}/transform", "masked_lm/layer_norm"),
+        rows.same(f"{predictions}/output_bias", "masked_lm/output_bias"),
+        *_output("cls/seq_relationship/", "next_sentence"),
+        *_output("", "classifier"),
+        *_output("cls/squad/", "span"),
+    ]
+
+
+def _affine(theirs, ours):
+    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("kernel", "bias")]
+
+
+def _layer_norm(theirs, ours):
+    return [rows.same(f"{theirs}/LayerNorm/{part}", f"{ours}/{part}") for part in ("gamma", "beta")]
+
+
+def _output(theirs, ours):
+    """A head's output layer, whose weights the released code keeps as [C H]."""
+    return [
+        rows.transposed(f"{theirs}output_weights", f"{ours}/kernel"),
+        rows.same(f"{theirs}output_bias", f"{ours}/bias"),
+    ]

@@ -1,0 +1,173 @@
+"""Files are found or their absence explained; what is written is whole or not there."""
+
+import os
+import stat
+
+import pytest
+
+from bert_tf import files
+from bert_tf.errors import InputError
+
+
+def names(directory):
+    return sorted(os.listdir(directory))
+
+
+@pytest.fixture
+def umask():
+    """Sets an unusual umask, so that permissions tell whether it was asked."""
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_require_file_returns_the_path(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("a")
+    assert files.require_file(path, "--vocab_file") == path
+
+
+def test_require_file_says_how_far_the_path_is_right(tmp_path):
+    (tmp_path / "vocab.txt").write_text("a")
+    (tmp_path / "model.ckpt").write_text("a")
+    with pytest.raises(
+        InputError,
+        match=rf"--vocab_file={tmp_path}/uncased/vocab.txt does not exist.*"
+        rf"folder that exists is {tmp_path}, which holds: model.ckpt, vocab.txt\.",
+    ):
+        files.require_file(f"{tmp_path}/uncased/vocab.txt", "--vocab_file")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("", "is a directory; a file was wanted"), ("empty", r"is empty \(0 bytes\)")],
+)
+def test_require_file_refuses(tmp_path, name, message):
+    (tmp_path / "empty").touch()
+    with pytest.raises(InputError, match=message):
+        files.require_file(os.path.join(tmp_path, name), "--vocab_file")
+
+
+@pytest.mark.parametrize("path", ["", None])
+def test_require_file_without_a_path(path):
+    with pytest.raises(InputError, match="--vocab_file is not given"):
+        files.require_file(path, "--vocab_file")
+
+
+def test_expand_sorts_and_lists_each_file_once(tmp_path):
+    for name in ("c.tfrecord", "a.tfrecord", "b.txt"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "d.tfrecord").mkdir()  # a folder is no file
+    found = files.expand(f"{tmp_path}/*.tfrecord, {tmp_path}/b.txt,{tmp_path}/a.*,", "--input_file")
+    assert [os.path.basename(path) for path in found] == ["a.tfrecord", "b.txt", "c.tfrecord"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ("*.tfrecord,*.none", "--input_file: '.*none' matches no file"),
+        ("*.zero", r"is empty \(0 bytes\)"),
+    ],
+)
+def test_expand_refuses_what_matches_no_data(tmp_path, patterns, message):
+    (tmp_path / "a.tfrecord").write_text("x")
+    (tmp_path / "a.zero").touch()
+    patterns = ",".join(f"{tmp_path}/{pattern}" for pattern in patterns.split(","))
+    with pytest.raises(InputError, match=message):
+        files.expand(patterns, "--input_file")
+
+
+@pytest.mark.parametrize("patterns", ["", " , "])
+def test_expand_refuses_nothing(patterns):
+    with pytest.raises(InputError, match="--input_file is empty"):
+        files.expand(patterns, "--input_file")
+
+
+def test_replacing_shows_the_old_file_until_the_end(tmp_path, umask):
+    path = tmp_path / "new" / "results.txt"
+    files.write_text(path, "old")
+    with files.replacing(path) as temporary:
+        with open(temporary, "w") as file:
+            file.write("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert names(path.parent) == ["results.txt"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_replacing_keeps_the_old_file_on_an_error(tmp_path, error):
+    path = tmp_path / "results.txt"
+    path.write_text("old")
+    with pytest.raises(error), files.replacing(path) as temporary:
+        with open(temporary, "w") as file:
+            file.write("half")
+        raise error
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["results.txt"]
+
+
+def test_replacing_a_file_whose_block_removed_the_temporary_one_reports_the_error(tmp_path):
+    with pytest.raises(ZeroDivisionError), files.replacing(tmp_path / "a") as temporary:
+        os.remove(temporary)
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+
+
+def test_write_text_is_utf8_with_line_feeds(tmp_path):
+    files.write_text(tmp_path / "a", "é\nb\r\n")
+    assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\nb\r\n"
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_replacing_directory_shows_the_old_one_until_the_end(tmp_path, umask, existing):
+    path = tmp_path / "parent" / "best"
+    if existing:
+        path.mkdir(parents=True)
+        (path / "old").touch()
+    with files.replacing_directory(path) as temporary:
+        open(os.path.join(temporary, "new"), "w").close()
+        assert path.exists() == existing
+    assert names(path) == ["new"]
+    assert names(path.parent) == ["best"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+
+
+def test_replacing_directory_keeps_the_old_one_on_an_error(tmp_path):
+    path = tmp_path / "best"
+    path.mkdir()
+    (path / "old").touch()
+    with pytest.raises(ValueError), files.replacing_directory(path) as temporary:
+        open(os.path.join(temporary, "new"), "w").close()
+        raise ValueError
+    assert names(path) == ["old"]
+    assert names(tmp_path) == ["best"]
+
+
+def test_replacing_directory_puts_the_old_one_back_where_the_last_rename_fails(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "best"
+    path.mkdir()
+    (path / "old").touch()
+    rename = os.rename
+
+    def failing(source, target):
+        if target == path and not os.path.exists(os.path.join(source, "old")):
+            raise OSError("disk full")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(OSError, match="disk full"), files.replacing_directory(path):
+        pass
+    assert names(path) == ["old"]
+    assert names(tmp_path) == ["best"]
+
+
+def test_a_directory_given_with_a_slash_at_the_end(tmp_path):
+    path = f"{tmp_path}/best/"
+    for name in ("a", "b"):
+        with files.replacing_directory(path) as temporary:
+            open(os.path.join(temporary, name), "w").close()
+    assert names(path) == ["b"]
+    assert names(tmp_path) == ["best"]
