@@ -59,8 +59,8 @@ class BertConfig:
     """Encoder sizes and constants. Field names are the keys of a released bert_config.json.
 
     Raises:
-      InputError: a size is not positive, a rate is outside [0, 1), the hidden size is no
-        multiple of the number of heads, or the activation is not in `ACTIVATIONS`.
+      InputError: a size or constant is not positive, a rate is outside [0, 1), the hidden size
+        is no multiple of the number of heads, or the activation is not in `ACTIVATIONS`.
     """
 
     vocab_size: int  # V; [PAD] is id 0
@@ -81,7 +81,7 @@ class BertConfig:
             value = getattr(self, field.name)
             if field.type is int and (type(value) is not int or value < 1):
                 raise InputError(f"{field.name}={value!r} must be an integer of at least 1.")
-            if field.type is float and not isinstance(value, (int, float)):
+            if field.type is float and type(value) not in (int, float):
                 raise InputError(f"{field.name}={value!r} must be a number.")
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
@@ -91,6 +91,9 @@ class BertConfig:
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise InputError(f"{name}={getattr(self, name)} must be in [0, 1).")
+        for name in ("initializer_range", "layer_norm_eps"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"{name}={getattr(self, name)} must be above 0.")
         if self.hidden_act not in ACTIVATIONS:
             raise InputError(
                 f"hidden_act={self.hidden_act!r} is unknown; known: {', '.join(ACTIVATIONS)}."
@@ -148,7 +151,7 @@ def _from_hugging_face(values, source):
             kept[key] = value
     if "hidden_act" in kept:
         act = kept["hidden_act"]
-        if act not in _HUGGING_FACE_ACTIVATIONS:
+        if not isinstance(act, str) or act not in _HUGGING_FACE_ACTIVATIONS:
             raise InputError(
                 f"{source}: hidden_act={act!r} is unknown; "
                 f"known: {', '.join(_HUGGING_FACE_ACTIVATIONS)}."
@@ -162,5 +165,9 @@ def _from_hugging_face(values, source):
 def from_file(path, what="--bert_config_file"):
     """Reads a config file; see `from_json`."""
     files.require_file(path, what)
-    with open(path, encoding="utf-8") as file:
-        return from_json(file.read(), source=os.fspath(path))
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what}={path} is not UTF-8: {error}.") from None
+    return from_json(text, source=os.fspath(path))

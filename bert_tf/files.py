@@ -85,7 +85,8 @@ def replacing(path):
 def replacing_directory(path):
     """The same for a directory: filled under a temporary name, then renamed.
 
-    An existing `path` is moved aside first and removed last, so the gap is two renames.
+    An existing `path` is moved aside first and removed last, so the gap is two renames. If the
+    second fails, it is moved back.
     """
     parent = os.path.dirname(os.path.abspath(path))
     os.makedirs(parent, exist_ok=True)
@@ -97,7 +98,13 @@ def replacing_directory(path):
         if os.path.isdir(path):
             aside = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.old.", dir=parent)
             os.rename(path, os.path.join(aside, "old"))
-        os.rename(temporary, path)
+        try:
+            os.rename(temporary, path)
+        except OSError:
+            if aside:
+                os.rename(os.path.join(aside, "old"), path)
+                os.rmdir(aside)
+            raise
         if aside:
             shutil.rmtree(aside)
     except BaseException:

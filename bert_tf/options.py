@@ -13,8 +13,16 @@ from bert_tf.flagging import REQUIRED, option
 
 def _require_positive(options, *names):
     for name in names:
-        if getattr(options, name) <= 0:
-            raise InputError(f"--{name}={getattr(options, name)} must be above 0.")
+        value = getattr(options, name)
+        if value is not None and not value > 0:  # not a number is not above 0
+            raise InputError(f"--{name}={value} must be above 0.")
+
+
+def _require_not_negative(options, *names):
+    for name in names:
+        value = getattr(options, name)
+        if not value >= 0:
+            raise InputError(f"--{name}={value} must be at least 0.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,6 +82,9 @@ class Training(Devices):
         _require_positive(
             self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
         )
+        _require_not_negative(self, "weight_decay_rate", "random_seed")
+        if self.random_seed >= 2**31:
+            raise InputError(f"--random_seed={self.random_seed} must be below 2**31.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,6 +110,7 @@ class PreTraining(Training):
         _require_positive(
             self, "max_seq_length", "max_predictions_per_seq", "num_train_steps", "eval_batch_size"
         )
+        _require_not_negative(self, "num_warmup_steps", "max_eval_steps")
         if not (self.do_train or self.do_eval):
             raise InputError("Nothing to do: give --do_train, --do_eval or both.")
         if self.num_warmup_steps >= self.num_train_steps:
@@ -125,7 +137,9 @@ class FineTuning(Training):
 
     def __post_init__(self):
         super().__post_init__()
-        _require_positive(self, "predict_batch_size", "num_train_epochs", "batch_pieces")
+        _require_positive(
+            self, "predict_batch_size", "num_train_epochs", "batch_pieces", "max_train_examples"
+        )
         if not 0 <= self.warmup_proportion < 1:
             raise InputError(f"--warmup_proportion={self.warmup_proportion} must be in [0, 1).")
         if not (self.do_train or self.do_eval or self.do_predict):
@@ -167,7 +181,7 @@ class QuestionAnswering(FineTuning):
     def __post_init__(self):
         super().__post_init__()
         _require_positive(self, "max_seq_length", "doc_stride", "max_query_length", "n_best_size")
-        _require_positive(self, "max_answer_length")
+        _require_positive(self, "max_answer_length", "max_predict_examples")
         if self.do_train and not self.train_file:
             raise InputError("--do_train needs --train_file.")
         if (self.do_predict or self.do_eval) and not self.predict_file:

@@ -19,6 +19,7 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 _SIGNATURE = "serving_default"
+_TWO_TEXTS = "Give --text_a and --text_b, or part the texts of a pair with a tab."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,9 +126,10 @@ def _rows(options, arguments, num_texts):
         rows = (_split(line.rstrip(b"\r\n"), num_texts) for line in sys.stdin.buffer)
     for number, row in enumerate(rows, 1):
         if len(row) != num_texts:
+            way_out = "Give texts as arguments." if num_texts == 1 else _TWO_TEXTS
             raise InputError(
                 f"Row {number} holds {len(row)} texts; {options.model_name} takes {num_texts}. "
-                "Give --text_a and --text_b, or part the texts of a pair with a tab."
+                f"{way_out}"
             )
         yield row
 

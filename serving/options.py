@@ -15,7 +15,7 @@ class Server:
     )
     model_name: str = option("default", "Name of the model in URLs.")
     host: str = option(
-        "127.0.0.1", "Address to listen on; 0.0.0.0 also answers other machines. (new)"
+        "127.0.0.1", "(new) Address to listen on; 0.0.0.0 answers other machines too."
     )
     rest_api_port: int = option(8501, "Port of the REST API.")
     rest_api_num_threads: int | None = option(

@@ -40,13 +40,11 @@ def to_arrays(model):
     Raises:
       ValueError: the table has no row for a variable of the model.
     """
-    from keras import ops
-
     variables = {variable.path: variable for variable in model.variables}
     arrays = {}
     for row in tf1_names.table(model.config.num_hidden_layers):
         if row.path in variables:
-            array = ops.convert_to_numpy(variables.pop(row.path))
+            array = np.asarray(variables.pop(row.path).value)
             arrays.update(zip(row.names, row.split(array), strict=True))
     if variables:
         raise ValueError(f"No row of tf1_names for {sorted(variables)}.")

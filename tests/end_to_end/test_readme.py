@@ -1,0 +1,71 @@
+"""Every command that the README prints runs as it stands, on a tiny model."""
+
+import contextlib
+import pathlib
+import re
+import shlex
+import socket
+import subprocess
+import time
+
+README = pathlib.Path(__file__).parents[2] / "README.md"
+
+
+def commands():
+    """The commands in the README's shell blocks, one string each, in order."""
+    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def test_all_commands_of_the_readme_run_in_their_order(checkout, tiny_bert, environment):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    answers = []
+    with contextlib.ExitStack() as stack:
+        for command in commands():
+            arguments = shlex.split(
+                command.replace("$BERT", str(tiny_bert)).replace("8501", str(port))
+            )
+            if arguments[1:3] == ["-m", "serving"]:
+                stack.enter_context(server(arguments, checkout, environment, port))
+            else:
+                answers.append(finished(arguments, checkout, environment))
+    scripts = " ".join(commands())
+    for name in ("create_pretraining_data", "run_pretraining", "run_classifier", "run_squad"):
+        assert f"{name}.py" in scripts
+    client = [answer for answer in answers if "Jane Austen" in answer]
+    assert any("entailment" in answer for answer in client), answers[-1]
+    for path in ("out/train.tfrecord", "out/pretrained/eval_results.txt", "out/qnli/model.json"):
+        assert (checkout / path).stat().st_size > 0
+    assert (checkout / "out/squad/predictions.json").stat().st_size > 0
+
+
+def finished(arguments, checkout, environment):
+    done = subprocess.run(
+        arguments,
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@contextlib.contextmanager
+def server(arguments, checkout, environment, port):
+    """A server that accepts connections, stopped at the end."""
+    process = subprocess.Popen(arguments, cwd=checkout, env=environment)
+    try:
+        end = time.monotonic() + 120
+        while time.monotonic() < end and process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.2)
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0

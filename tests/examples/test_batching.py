@@ -1,0 +1,217 @@
+"""Every row once, the least padding, and an order that a restart can take up again."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bert_tf import features
+from bert_tf.examples import batching
+
+NUM_ROWS = 23
+
+
+def rows(num_rows=NUM_ROWS):
+    """Rows whose label is their number and whose word ids all are their number plus one."""
+    lengths = np.random.default_rng(3).integers(3, 14, num_rows).tolist()
+    return batching.Rows(
+        [[number + 1] * length for number, length in enumerate(lengths)],
+        [[0, *[1] * (length - 1)] for length in lengths],
+        {features.LABEL_IDS.name: np.arange(num_rows, dtype=np.int32)},
+    )
+
+
+def numbers(batch):
+    """Row numbers of a training batch, in the order of replicas and pieces."""
+    return [int(i) for pieces in batch for piece in pieces for i in piece["label_ids"]]
+
+
+def batches(count, *, num_rows=NUM_ROWS, batch_size=5, seed=7, replicas=2, pieces=3, first=0):
+    generator = batching.training_batches(
+        rows(num_rows),
+        batch_size=batch_size,
+        random_seed=seed,
+        replicas=replicas,
+        num_pieces=pieces,
+        first_step=first,
+    )
+    return list(itertools.islice(generator, count))
+
+
+def positions(pieces, lengths):
+    return sum(len(piece) * max(lengths[i] for i in piece) for piece in pieces)
+
+
+def least_positions(lengths, num_pieces):
+    """Over every way of cutting the sorted rows into so many runs."""
+    ordered, end = sorted(lengths), len(lengths)
+    return min(
+        sum((j - i) * ordered[j - 1] for i, j in itertools.pairwise((0, *cuts, end)))
+        for cuts in itertools.combinations(range(1, end), num_pieces - 1)
+    )
+
+
+@pytest.mark.parametrize("num_pieces", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("seed", range(5))
+def test_length_pieces_have_the_least_padding_there_is(num_pieces, seed):
+    lengths = np.random.default_rng(seed).integers(1, 30, 8)
+    pieces = batching.length_pieces(lengths, num_pieces)
+    assert len(pieces) == num_pieces
+    assert sorted(np.concatenate(pieces).tolist()) == list(range(8))
+    assert positions(pieces, lengths) == least_positions(lengths.tolist(), num_pieces)
+
+
+def test_length_pieces_go_from_short_to_long():
+    pieces = batching.length_pieces([13, 2, 12, 3, 2], 2)
+    assert [sorted(piece.tolist()) for piece in pieces] == [[1, 3, 4], [0, 2]]
+
+
+def test_length_pieces_of_fewer_rows_than_pieces():
+    assert [piece.tolist() for piece in batching.length_pieces([5, 3], 4)] == [[1], [0]]
+    assert batching.length_pieces([], 4) == []
+
+
+def test_pad_rows():
+    padded = batching.pad_rows([[1, 2, 3], [], [4]], 3)
+    assert padded.tolist() == [[1, 2, 3], [0, 0, 0], [4, 0, 0]]
+    assert padded.dtype == np.int32
+
+
+def test_pad_rows_does_not_cut():
+    with pytest.raises(ValueError):
+        batching.pad_rows([[1, 2, 3]], 2)
+
+
+@pytest.mark.parametrize("length", [None, 5])
+def test_encoder_inputs(length):
+    # The word id 0 is [PAD]: in a text, it is still a token.
+    inputs = batching.encoder_inputs([[7, 0, 9], [8]], [[0, 1, 1], [0]], length)
+    behind = [0] * ((length or 3) - 3)
+    assert {name: value.tolist() for name, value in inputs.items()} == {
+        "input_word_ids": [[7, 0, 9, *behind], [8, 0, 0, *behind]],
+        "input_mask": [[1, 1, 1, *behind], [1, 0, 0, *behind]],
+        "input_type_ids": [[0, 1, 1, *behind], [0, 0, 0, *behind]],
+    }
+    assert {value.dtype for value in inputs.values()} == {np.dtype(np.int32)}
+
+
+def test_a_batch_is_as_long_as_its_longest_row():
+    data = batching.Rows([[1], [2, 3], [4, 5, 6]], [[0], [0, 1], [0, 1, 1]], {"y": np.arange(3)})
+    batch = data.batch(np.array([1, 0]))
+    assert batch["input_word_ids"].tolist() == [[2, 3], [1, 0]]
+    assert batch["y"].tolist() == [1, 0]
+    assert data.lengths.tolist() == [1, 2, 3] and len(data) == 3
+
+
+def test_the_batch_of_no_rows_has_a_position_and_the_types_of_the_others():
+    data = rows()
+    empty, full = data.batch(np.array([], np.int64)), data.batch(np.array([0]))
+    assert {name: value.shape for name, value in empty.items()} == {
+        "input_word_ids": (0, 1),
+        "input_mask": (0, 1),
+        "input_type_ids": (0, 1),
+        "label_ids": (0,),
+    }
+    assert {k: v.dtype for k, v in empty.items()} == {k: v.dtype for k, v in full.items()}
+
+
+def test_head():
+    assert len(rows().head(None)) == NUM_ROWS
+    first = rows().head(3)
+    assert len(first) == len(first.type_ids) == 3
+    assert first.labels["label_ids"].tolist() == [0, 1, 2]
+
+
+def test_the_digest_is_that_of_the_content():
+    def digest(word_ids=((1, 2), (3,)), type_ids=((0, 0), (1,)), labels=(0, 1)):
+        return batching.Rows(
+            [list(row) for row in word_ids], [list(row) for row in type_ids], {"y": np.array(labels)}
+        ).digest()
+
+    others = [
+        digest(word_ids=((1, 2), (4,))),
+        digest(type_ids=((0, 1), (1,))),
+        digest(labels=(1, 0)),
+        digest(word_ids=((1,), (2, 3)), type_ids=((0,), (0, 1))),
+        digest(word_ids=((3,), (1, 2)), type_ids=((1,), (0, 0))),
+    ]
+    assert digest() == digest()
+    assert len({digest(), *others}) == 6
+
+
+def test_length_batches_are_sorted_longest_first():
+    found = batching.length_batches([3, 9, 4, 9, 1], 2)
+    assert [batch.tolist() for batch in found] == [[1, 3], [2, 0], [4]]
+
+
+def test_epochs_have_orders_of_their_own_that_the_seed_decides():
+    orders = {
+        tuple(batching.epoch_order(NUM_ROWS, seed, epoch)) for seed in (7, 8) for epoch in (0, 1, 2)
+    }
+    assert len(orders) == 6
+    assert all(sorted(order) == list(range(NUM_ROWS)) for order in orders)
+    again = batching.epoch_order(NUM_ROWS, 7, 1)
+    np.testing.assert_array_equal(again, batching.epoch_order(NUM_ROWS, 7, 1))
+
+
+@pytest.mark.parametrize(("replicas", "pieces"), [(1, 1), (1, 3), (2, 1), (3, 2)])
+def test_every_row_once_per_epoch(replicas, pieces):
+    found = batches(10, replicas=replicas, pieces=pieces)  # two epochs of 5 batches
+    for epoch in (found[:5], found[5:]):
+        assert [len(numbers(batch)) for batch in epoch] == [5, 5, 5, 5, 3]
+        assert sorted(i for batch in epoch for i in numbers(batch)) == list(range(NUM_ROWS))
+    assert [set(numbers(a)) for a in found[:5]] != [set(numbers(b)) for b in found[5:]]
+
+
+def test_the_batches_do_not_depend_on_how_they_are_shared_out():
+    whole = [set(numbers(batch)) for batch in batches(7, replicas=1, pieces=1)]
+    assert [set(numbers(batch)) for batch in batches(7, replicas=3, pieces=2)] == whole
+    assert [set(numbers(batch)) for batch in batches(7, replicas=1, pieces=1, seed=8)] != whole
+
+
+@pytest.mark.parametrize("first", [1, 4, 5, 6, 11])
+def test_a_restart_gets_the_batches_that_are_left(first):
+    straight = batches(14)
+    for wanted, found in zip(straight[first:], batches(14 - first, first=first), strict=True):
+        assert numbers(found) == numbers(wanted)
+
+
+def test_a_row_keeps_its_ids_types_and_label():
+    data = rows()
+    for pieces in batches(1)[0]:
+        for piece in pieces:
+            for index, row in enumerate(piece["label_ids"]):
+                length = data.lengths[row]
+                assert piece["input_word_ids"][index, :length].tolist() == data.word_ids[row]
+                assert piece["input_type_ids"][index, :length].tolist() == data.type_ids[row]
+                assert piece["input_mask"][index].sum() == length
+
+
+def test_pieces_are_padded_to_their_own_longest_row_only():
+    for piece in itertools.chain.from_iterable(itertools.chain.from_iterable(batches(5))):
+        longest = piece["input_mask"].sum(axis=1).max(initial=1)  # 1: of an empty piece
+        assert piece["input_mask"].shape[1] == longest
+
+
+def test_every_replica_gets_rows_of_all_lengths_and_equally_many_pieces():
+    lengths = np.array([1, 2, 3, 4, 5, 6, 100])  # row 6 is not of this batch
+    shares = batching.share_out(np.array([5, 3, 1, 0, 2, 4]), lengths, 2, 2)
+    assert [[piece.tolist() for piece in pieces] for pieces in shares] == [
+        [[0], [2, 4]],
+        [[1], [3, 5]],
+    ]
+
+
+def test_replicas_with_fewer_rows_get_empty_pieces():
+    lengths = np.array([4, 5, 6, 7, 8])
+    shares = batching.share_out(np.array([0, 1, 2, 3, 4]), lengths, 4, 3)
+    assert [[len(piece) for piece in pieces] for pieces in shares] == [
+        *[[1, 1], [1, 0], [1, 0], [1, 0]]
+    ]
+    shares = batching.share_out(np.array([2]), lengths, 3, 3)
+    assert [[piece.tolist() for piece in pieces] for pieces in shares] == [[[2]], [[]], [[]]]
+
+
+def test_an_epoch_s_last_row_for_more_replicas_than_rows():
+    (batch,) = batches(1, num_rows=6, batch_size=5, replicas=3, pieces=2, first=1)
+    assert [[len(piece["label_ids"]) for piece in pieces] for pieces in batch] == [[1], [0], [0]]

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.modeling import dropout
+from bert_tf.modeling.attention import SelfAttention
+from tests.modeling import harness
+from tests.reference import numpy_bert
+
+B, T, A, D, H = harness.B, harness.T, harness.A, harness.D, harness.H
+
+
+@pytest.fixture
+def attention():
+    layer = SelfAttention(harness.config(), salt=1, name="attention")
+    layer.build()
+    return harness.randomize(layer)
+
+
+def expected(layer, hidden, mask):
+    """One row and one head at a time, over the real tokens only."""
+    qkv, qkv_bias, output, output_bias = (np.array(v.value, np.float64) for v in layer.variables)
+    result = np.zeros((B, T, H))
+    for row, real in enumerate(mask):
+        query, key, value = np.split(hidden.reshape(B, T, H)[row] @ qkv + qkv_bias, 3, axis=-1)
+        heads = [slice(D * head, D * head + D) for head in range(A)]
+        context = [numpy_bert.attention(query[:, h], key[:, h], value[:, h], real) for h in heads]
+        result[row] = np.hstack(context) @ output + output_bias
+    return result.reshape(B * T, H)
+
+
+def test_values(attention):
+    hidden = harness.hidden()
+    found = attention(hidden, harness.mask())
+    np.testing.assert_allclose(
+        found, expected(attention, hidden, harness.mask()), rtol=0, atol=1e-5
+    )
+
+
+def test_padding_is_never_attended_to(attention):
+    mask, hidden = harness.mask(), harness.hidden()
+    real = mask.reshape(-1).astype(bool)
+    other = np.where(real[:, None], hidden, 1e4).astype(np.float32)
+    np.testing.assert_array_equal(
+        np.array(attention(hidden, mask))[real], np.array(attention(other, mask))[real]
+    )
+
+
+def test_more_padding_changes_nothing(attention):
+    mask, hidden = harness.mask(), harness.hidden().reshape(B, T, H)
+    wide = np.pad(hidden, ((0, 0), (0, 5), (0, 0)), constant_values=3.0).reshape(-1, H)
+    found = np.array(attention(wide, np.pad(mask, ((0, 0), (0, 5))))).reshape(B, T + 5, H)
+    short = np.array(attention(hidden.reshape(-1, H), mask)).reshape(B, T, H)
+    np.testing.assert_allclose(found[:, :T], short, rtol=0, atol=1e-5)
+
+
+def test_a_row_without_tokens_is_finite(attention):
+    mask = harness.mask()
+    mask[0] = 0
+    assert np.isfinite(attention(harness.hidden(), mask)).all()
+
+
+@pytest.mark.parametrize("policy", harness.POLICIES)
+def test_large_scores_are_finite_in_every_precision(policy):
+    layer = SelfAttention(harness.config(), salt=1, dtype=policy)
+    layer.build()
+    harness.randomize(layer)
+    found = layer(20 * harness.hidden(), harness.mask())
+    assert found.dtype == (layer.compute_dtype)
+    assert np.isfinite(tf.cast(found, "float32")).all()
+
+
+def test_probabilities_are_dropped_in_training():
+    layer = SelfAttention(harness.config(attention_probs_dropout_prob=0.5), salt=1)
+    layer.build()
+    harness.randomize(layer)
+    inputs = harness.hidden(), harness.mask()
+    with dropout.step_seed([1, 2]):
+        one, two = layer(*inputs, training=True), layer(*inputs, training=True)
+    np.testing.assert_array_equal(one, two)
+    assert np.abs(one - layer(*inputs)).max() > 0.1
+
+
+def test_wrong_rank_of_the_mask_is_an_error(attention):
+    with pytest.raises(ValueError, match=r"input_mask: want \[B S\]"):
+        attention(harness.hidden(), harness.mask()[:, None])
+
+
+def test_serialization():
+    layer = SelfAttention(harness.config(), salt=7, name="attention")
+    copy = SelfAttention.from_config(layer.get_config())
+    assert (copy.salt, copy.config, copy.name) == (7, layer.config, "attention")

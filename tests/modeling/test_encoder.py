@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import BertConfig
+from bert_tf.modeling import dropout
+from bert_tf.modeling.encoder import Encoder
+from tests.modeling import harness
+
+INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return harness.randomize(Encoder(harness.config()))
+
+
+def test_names_and_shapes_of_the_outputs(encoder):
+    outputs = encoder(harness.batch())
+    sizes = (harness.B, harness.T, harness.H)
+    assert set(outputs) == {"sequence_output", "pooled_output", "encoder_outputs"}
+    assert [tuple(layer.shape) for layer in outputs["encoder_outputs"]] == [sizes] * harness.L
+    assert tuple(outputs["pooled_output"].shape) == (harness.B, harness.H)
+    np.testing.assert_array_equal(outputs["sequence_output"], outputs["encoder_outputs"][-1])
+
+
+def test_the_pooler_reads_the_first_token(encoder):
+    outputs = encoder(harness.batch())
+    kernel, bias = np.array(encoder.pooler.kernel.value), np.array(encoder.pooler.bias.value)
+    expected = np.tanh(np.array(outputs["sequence_output"])[:, 0] @ kernel + bias)
+    np.testing.assert_allclose(outputs["pooled_output"], expected, rtol=0, atol=1e-5)
+
+
+def test_an_answer_does_not_depend_on_neighbours_or_padding(encoder):
+    batch = harness.batch()
+    whole = encoder(batch)["sequence_output"]
+    for row, length in enumerate(harness.LENGTHS):
+        alone = encoder({name: batch[name][row : row + 1, :length] for name in INPUTS})
+        np.testing.assert_allclose(
+            alone["sequence_output"][0], whole[row, :length], rtol=0, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_in_a_graph_is_that_of_eager_mode(encoder, compiled):
+    batch = {name: tf.constant(harness.batch()[name]) for name in INPUTS}
+
+    def call(batch, seed):
+        with dropout.step_seed(seed):
+            return encoder(batch, training=True)["sequence_output"]
+
+    seed = tf.constant([1, 2])
+    open_shapes = {name: tf.TensorSpec([None, None], tf.int32) for name in INPUTS}
+    signature = None if compiled else [open_shapes, tf.TensorSpec([2], tf.int32)]
+    graph = tf.function(call, jit_compile=compiled, input_signature=signature)
+    np.testing.assert_allclose(graph(batch, seed), call(batch, seed), rtol=0, atol=1e-5)
+
+
+def test_no_two_layers_drop_the_same_places(encoder):
+    def masks(layer):
+        with dropout.step_seed([1, 2]):
+            return np.array(layer(np.ones((31, 37), np.float32), training=True)).tobytes()
+
+    layers = [encoder.embeddings.dropout]
+    for block in encoder.blocks:
+        layers += [block.attention.dropout, block.attention_dropout, block.output_dropout]
+    assert len({masks(layer) for layer in layers}) == len(layers)
+
+
+def test_serialization(encoder):
+    copy = Encoder.from_config(encoder.get_config())
+    copy.set_weights(encoder.get_weights())
+    batch = harness.batch()
+    np.testing.assert_array_equal(copy(batch)["sequence_output"], encoder(batch)["sequence_output"])
+
+
+def test_tensorflow_reaches_every_variable(encoder, tmp_path):
+    """tf.train.Checkpoint and SavedModels hold what attributes lead to; lists do not count."""
+    path = tf.train.Checkpoint(encoder=encoder).save(str(tmp_path / "ckpt"))
+    values = {key for key, _ in tf.train.list_variables(path) if key.startswith("encoder")}
+    sizes = [shape for key, shape in tf.train.list_variables(path) if key in values]
+    assert sorted(sizes) == sorted(list(v.shape) for v in encoder.variables)
+
+
+def test_base_has_its_number_of_parameters():
+    """110M in the paper (section 3); the released uncased vocabulary has 30,522 tokens."""
+    assert Encoder(BertConfig(vocab_size=30522)).count_params() == 109_482_240
+
+
+def test_large_has_its_number_of_parameters():
+    """340M in the paper: counted on the variables of one layer, since 24 take 1.3 GB."""
+    config = BertConfig(
+        vocab_size=30522,
+        hidden_size=1024,
+        num_hidden_layers=1,
+        num_attention_heads=16,
+        intermediate_size=4096,
+    )
+    encoder = Encoder(config)
+    layer = encoder.blocks[0].count_params()
+    assert encoder.count_params() + 23 * layer == 335_141_888

@@ -1,0 +1,50 @@
+"""The strategy of a run. Every test process has four logical CPU devices and no GPU."""
+
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from bert_tf.training import strategy as strategy_lib
+
+
+@pytest.mark.parametrize(("name", "replicas"), [("auto", 1), ("one_device", 1), ("mirrored", 4)])
+def test_make(name, replicas):
+    assert strategy_lib.make(name).num_replicas_in_sync == replicas
+
+
+@pytest.mark.parametrize(("name", "replicas"), [("auto", 2), ("one_device", 1), ("mirrored", 2)])
+def test_make_prefers_gpus(monkeypatch, name, replicas):
+    two = [tf.config.LogicalDevice(f"/device:GPU:{i}", "GPU") for i in (0, 1)]
+    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": two, "CPU": []}.get)
+    found = {}
+    monkeypatch.setattr(strategy_lib, "mirrored", lambda devices: found.update(many=devices))
+    monkeypatch.setattr(tf.distribute, "OneDeviceStrategy", lambda device: found.update(one=device))
+    strategy_lib.make(name)
+    names = ["/device:GPU:0", "/device:GPU:1"]
+    assert found == ({"one": names[0]} if replicas == 1 else {"many": names})
+
+
+def test_one_gpu_is_used_alone(monkeypatch):
+    gpu = tf.config.LogicalDevice("/device:GPU:0", "GPU")
+    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": [gpu], "CPU": []}.get)
+    monkeypatch.setattr(tf.distribute, "OneDeviceStrategy", lambda device: device)
+    assert strategy_lib.make("auto") == "/device:GPU:0"
+
+
+def test_mirrored_sums_over_as_many_replicas_as_asked_in_one_process():
+    for replicas in (3, 2):
+        strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
+
+        def total():
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce("SUM", tf.cast(context.replica_id_in_sync_group + 1, "int32"))
+
+        results = strategy.experimental_local_results(strategy.run(total))
+        assert [int(value) for value in results] == [replicas * (replicas + 1) // 2] * replicas
+
+
+def test_check_batch_size():
+    strategy = strategy_lib.mirrored(["/cpu:0", "/cpu:1", "/cpu:2"])
+    strategy_lib.check_batch_size(strategy, 12)
+    with pytest.raises(InputError, match="--train_batch_size=11 .* the 3 replicas; give 12, or"):
+        strategy_lib.check_batch_size(strategy, 11)
