@@ -20,6 +20,7 @@ import time
 
 import numpy as np
 import requests
+from absl import logging
 
 from bert_tf import files, flagging
 from bert_tf.config import BertConfig
@@ -161,6 +162,7 @@ def measure_rest(path, singles, batches):
 
 
 def main(options):
+    logging.set_verbosity(logging.ERROR)
     singles = make_texts(options, 100)
     texts = make_texts(options, 10 * BATCH_SIZE)
     batches = [texts[i : i + BATCH_SIZE] for i in range(0, len(texts), BATCH_SIZE)]

@@ -7,7 +7,6 @@ import typing
 
 from absl import app, flags
 
-from bert_tf import files
 from bert_tf.errors import InputError
 
 REQUIRED = dataclasses.MISSING
@@ -74,12 +73,9 @@ def to_flagfile(options):
     return "\n".join(lines) + "\n"
 
 
-def announce(options, output_dir=None):
-    """Prints the resolved options; with `output_dir`, writes them to `flags.txt` there."""
-    text = to_flagfile(options)
-    print("Options:\n  " + text.strip().replace("\n", "\n  "), flush=True)
-    if output_dir:
-        files.write_text(f"{output_dir}/flags.txt", text)
+def announce(options):
+    """Prints the resolved options."""
+    print("Options:\n  " + to_flagfile(options).strip().replace("\n", "\n  "), flush=True)
 
 
 def run(main, options_class, takes_arguments=False):

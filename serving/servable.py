@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the in-graph tokenizer
 from google.protobuf import json_format
@@ -131,12 +130,7 @@ class Servable:
           ServingError: with TensorFlow's code and message.
         """
         signature = self.signature(signature_name)
-        for name, spec in signature.inputs.items():
-            if not spec.admits(np.shape(feeds[name])):
-                raise invalid(
-                    f"Input {name} has shape {list(np.shape(feeds[name]))}, expected "
-                    f"{list(spec.shape)} (-1: any size)"
-                )
+        _check_feeds(feeds, signature.inputs)
         fetches = {
             name: signature.outputs[name].tensor for name in output_names or signature.outputs
         }
@@ -168,6 +162,28 @@ class Servable:
     def close(self):
         """Frees the session."""
         self._session.close()
+
+
+def _check_feeds(feeds, inputs):
+    """Names, types and shapes; what the session says of them is no answer for a client."""
+    if feeds.keys() != inputs.keys():
+        sent, wanted = (",".join(sorted(names)) for names in (feeds, inputs))
+        extra = ",".join(sorted(feeds.keys() - inputs.keys()))
+        missing = ",".join(sorted(inputs.keys() - feeds.keys()))
+        raise invalid(
+            f"input size does not match signature: {len(feeds)}!={len(inputs)} len({{{sent}}}) != "
+            f"len({{{wanted}}}). Sent extra: {{{extra}}}. Missing but required: {{{missing}}}."
+        )
+    for position, (name, spec) in enumerate(inputs.items()):
+        if feeds[name].dtype != tf.as_dtype(spec.dtype).as_numpy_dtype:
+            raise invalid(
+                f"Expects arg[{position}] to be {spec.dtype} but {feeds[name].dtype} is provided"
+            )
+        if not spec.admits(feeds[name].shape):
+            raise invalid(
+                f"Input {name} has shape {list(feeds[name].shape)}, expected {list(spec.shape)} "
+                "(-1: any size)"
+            )
 
 
 def _message(error):

@@ -12,6 +12,7 @@ from bert_tf.errors import InputError
 from serving import versions
 
 _BACKLOG = 2048  # connections that may wait to be accepted; uvicorn's default
+_GRACE_SECONDS = 30  # for requests in progress when the server is told to stop
 
 
 def run(options):
@@ -92,13 +93,12 @@ def _serve(application, listener):
     server = uvicorn.Server(
         uvicorn.Config(
             application,
-            loop="uvloop",
-            http="httptools",
             lifespan="off",
             ws="none",
             access_log=False,
             log_level="warning",
             server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )
     # uvicorn stops on these, then raises them again for the handlers set here.

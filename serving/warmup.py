@@ -3,6 +3,7 @@
 import os
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
 from bert_tf.errors import InputError
@@ -25,17 +26,22 @@ def run(servable):
     path = os.path.join(servable.path, WARMUP_FILE)
     if not os.path.isfile(path):
         return 0
-    count = 0
-    for record in tf.data.TFRecordDataset(path):
-        if count == _MAX_RECORDS:
-            raise InputError(f"{path} holds more than {_MAX_RECORDS} requests.")
-        _run_record(servable, record.numpy(), f"{path}, record {count}")
-        count += 1
-    return count
+    try:
+        records = list(tf.data.TFRecordDataset(path).take(_MAX_RECORDS + 1).as_numpy_iterator())
+    except tf.errors.DataLossError as error:
+        raise InputError(f"{path} is damaged: {error.message}") from error
+    if len(records) > _MAX_RECORDS:
+        raise InputError(f"{path} holds more than {_MAX_RECORDS} requests.")
+    for index, record in enumerate(records):
+        _run_record(servable, record, f"{path}, record {index}")
+    return len(records)
 
 
 def _run_record(servable, record, where):
-    log = prediction_log_pb2.PredictionLog.FromString(record)
+    try:
+        log = prediction_log_pb2.PredictionLog.FromString(record)
+    except DecodeError:
+        raise InputError(f"{where} is no PredictionLog.") from None
     if log.WhichOneof("log_type") != "predict_log":
         raise InputError(f"{where} is a {log.WhichOneof('log_type')}; only predict_log is run.")
     request = log.predict_log.request

@@ -4,7 +4,7 @@
     best/bert_model.ckpt.*                      weights with the best score on the dev set
     last/bert_model.ckpt.*                      weights at the last step
     training/                                   optimizer and step, for resuming
-    flags.txt                                   the run's options; --flagfile replays it
+    flags.txt                                   the training's options; --flagfile replays it
 
 `best` and `last` are ordinary google-research/bert checkpoints.
 """
@@ -74,7 +74,8 @@ class ModelDirectory:
         """Reads the description of a model directory; weights are read by `build_model`.
 
         Raises:
-          InputError: `path` is not a model directory, or was written by a later version.
+          InputError: `path` is not a model directory, is damaged, or was written by a later
+            version.
         """
         card_file = os.path.join(path, _CARD_FILE)
         if not os.path.isfile(card_file):
@@ -83,19 +84,12 @@ class ModelDirectory:
                 f"{what}={path} is not a model directory: no {_CARD_FILE} in it. It holds: {held}. "
                 "Give the --output_dir of a run_*.py that has trained."
             )
-        with open(card_file, encoding="utf-8") as file:
-            values = json.load(file)
-        if values.get("format") != FORMAT:
-            raise InputError(
-                f"{card_file} has format {values.get('format')!r}; this version reads {FORMAT}."
-            )
-        values["labels"] = tuple(values["labels"])
         vocabulary_file = os.path.join(path, _VOCAB_FILE)
         return cls(
             path=path,
             config=config_lib.from_file(os.path.join(path, _CONFIG_FILE), what),
             vocabulary=vocab.from_file(vocabulary_file, what),
-            card=Card(**values),
+            card=_read_card(card_file),
         )
 
     @property
@@ -122,6 +116,24 @@ class ModelDirectory:
         model = new_model(self.config, self.card)
         checkpoints.load(model, checkpoints.open_checkpoint(self.weights(which)))
         return model
+
+
+def _read_card(path):
+    """The `Card` in a model.json; anything unknown in it is an error."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}.") from None
+    found = values.get("format") if isinstance(values, dict) else None
+    if found != FORMAT:
+        raise InputError(f"{path} has format {found!r}; this version reads {FORMAT}.")
+    names = {field.name for field in dataclasses.fields(Card)}
+    if values.keys() != names:
+        raise InputError(f"{path} has the keys {sorted(values)}; {sorted(names)} were wanted.")
+    if values["kind"] not in KINDS:
+        raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {', '.join(KINDS)}.")
+    return Card(**values | {"labels": tuple(values["labels"])})
 
 
 def new_model(config, card):

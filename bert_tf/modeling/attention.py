@@ -6,7 +6,6 @@ from keras import ops
 
 from bert_tf import shapes
 from bert_tf.modeling import layer
-from bert_tf.modeling.dropout import Dropout
 
 # Added to the scores of padding: its exponential is exactly zero in float32.
 _NEVER = -1e9
@@ -31,9 +30,9 @@ class SelfAttention(layer.ConfigLayer):
     def __init__(self, config, salt, **kwargs):
         super().__init__(config, **kwargs)
         self.salt = salt
-        self.qkv = layer.dense(3 * self.config.hidden_size, self.config, "qkv")
-        self.output_dense = layer.dense(self.config.hidden_size, self.config, "output")
-        self.dropout = Dropout(self.config.attention_probs_dropout_prob, salt, name="dropout")
+        self.qkv = self.new_dense(3 * self.config.hidden_size, "qkv")
+        self.output_dense = self.new_dense(self.config.hidden_size, "output")
+        self.dropout = self.new_dropout(self.config.attention_probs_dropout_prob, salt)
 
     def build(self, input_shape=None):
         self.qkv.build((None, self.config.hidden_size))

@@ -4,7 +4,6 @@ from keras import ops
 
 from bert_tf import shapes
 from bert_tf.modeling import layer
-from bert_tf.modeling.dropout import Dropout
 
 
 class Embeddings(layer.ConfigLayer):
@@ -19,8 +18,8 @@ class Embeddings(layer.ConfigLayer):
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.layer_norm = layer.layer_norm(self.config)
-        self.dropout = Dropout(self.config.hidden_dropout_prob, salt=0, name="dropout")
+        self.layer_norm = self.new_layer_norm()
+        self.dropout = self.new_dropout(self.config.hidden_dropout_prob, salt=0)
 
     def build(self, input_shape=None):
         sizes = {
@@ -32,7 +31,7 @@ class Embeddings(layer.ConfigLayer):
             self.add_weight(
                 name=name,
                 shape=(size, self.config.hidden_size),
-                initializer=layer.initializer(self.config),
+                initializer=self.new_initializer(),
                 autocast=False,  # the rows looked up are cast, not the whole table
             )
             for name, size in sizes.items()

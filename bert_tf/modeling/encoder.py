@@ -22,11 +22,11 @@ class Encoder(layer.ConfigLayer):
 
     def __init__(self, config, name="encoder", **kwargs):
         super().__init__(config, name=name, **kwargs)
-        self.embeddings = Embeddings(self.config, name="embeddings")
+        self.embeddings = self.new(Embeddings, name="embeddings")
         # One attribute each: TensorFlow, which saves what it can reach, does not see into lists.
         for index in range(self.config.num_hidden_layers):
-            setattr(self, f"layer_{index}", Block(self.config, index, name=f"layer_{index}"))
-        self.pooler = layer.dense(self.config.hidden_size, self.config, "pooler", ops.tanh)
+            setattr(self, f"layer_{index}", self.new(Block, index, name=f"layer_{index}"))
+        self.pooler = self.new_dense(self.config.hidden_size, "pooler", ops.tanh)
         self.build()
 
     @property

@@ -1,11 +1,9 @@
 """What stands on the encoder: the two pre-training heads, classification, spans."""
 
-import keras
 from keras import ops
 
 from bert_tf import shapes
 from bert_tf.modeling import layer
-from bert_tf.modeling.dropout import Dropout
 
 _NEVER = -1e9  # logit of a position that is padding
 
@@ -26,10 +24,10 @@ class MaskedLmHead(layer.ConfigLayer):
 
     def __init__(self, config, name="masked_lm", **kwargs):
         super().__init__(config, name=name, **kwargs)
-        self.transform = layer.dense(
-            self.config.hidden_size, self.config, "transform", layer.activation(self.config)
+        self.transform = self.new_dense(
+            self.config.hidden_size, "transform", self.hidden_activation
         )
-        self.layer_norm = layer.layer_norm(self.config)
+        self.layer_norm = self.new_layer_norm()
         self.build()
 
     def build(self, input_shape=None):
@@ -73,9 +71,7 @@ class ClassificationHead(layer.ConfigLayer):
         super().__init__(config, name=name, **kwargs)
         self.num_classes = num_classes
         self.dropout_rate = dropout_rate
-        self.dropout = Dropout(
-            dropout_rate, salt=3 * self.config.num_hidden_layers + 1, name="dropout"
-        )
+        self.dropout = self.new_dropout(dropout_rate, salt=3 * self.config.num_hidden_layers + 1)
         self.build()
 
     def build(self, input_shape=None):
@@ -126,11 +122,11 @@ def _affine(owner, units):
     kernel = owner.add_weight(
         name="kernel",
         shape=(owner.config.hidden_size, units),
-        initializer=layer.initializer(owner.config),
+        initializer=owner.new_initializer(),
     )
     bias = owner.add_weight(name="bias", shape=(units,), initializer="zeros", autocast=False)
     return kernel, bias
 
 
 def _float32_affine(x, kernel, bias):
-    return ops.cast(ops.matmul(x, kernel), "float32") + keras.ops.convert_to_tensor(bias)
+    return ops.cast(ops.matmul(x, kernel), "float32") + ops.convert_to_tensor(bias)

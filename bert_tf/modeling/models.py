@@ -17,10 +17,10 @@ class PretrainingModel(layer.ConfigLayer):
 
     def __init__(self, config, name="pretraining", **kwargs):
         super().__init__(config, name=name, **kwargs)
-        self.encoder = Encoder(self.config)
-        self.masked_lm = heads.MaskedLmHead(self.config)
-        self.next_sentence = heads.ClassificationHead(
-            self.config, num_classes=2, dropout_rate=0.0, name="next_sentence"
+        self.encoder = self.new(Encoder)
+        self.masked_lm = self.new(heads.MaskedLmHead)
+        self.next_sentence = self.new(
+            heads.ClassificationHead, num_classes=2, dropout_rate=0.0, name="next_sentence"
         )
         self.built = True
 
@@ -51,9 +51,9 @@ class ClassifierModel(layer.ConfigLayer):
     def __init__(self, config, num_classes, name="classification", **kwargs):
         super().__init__(config, name=name, **kwargs)
         self.num_classes = num_classes
-        self.encoder = Encoder(self.config)
-        self.classifier = heads.ClassificationHead(
-            self.config, num_classes, dropout_rate=self.config.hidden_dropout_prob
+        self.encoder = self.new(Encoder)
+        self.classifier = self.new(
+            heads.ClassificationHead, num_classes, dropout_rate=self.config.hidden_dropout_prob
         )
         self.built = True
 
@@ -76,8 +76,8 @@ class SpanModel(layer.ConfigLayer):
 
     def __init__(self, config, name="spans", **kwargs):
         super().__init__(config, name=name, **kwargs)
-        self.encoder = Encoder(self.config)
-        self.span = heads.SpanHead(self.config)
+        self.encoder = self.new(Encoder)
+        self.span = self.new(heads.SpanHead)
         self.built = True
 
     def call(self, batch, training=False):

@@ -2,7 +2,6 @@
 
 from bert_tf.modeling import layer
 from bert_tf.modeling.attention import SelfAttention
-from bert_tf.modeling.dropout import Dropout
 
 
 class FeedForward(layer.ConfigLayer):
@@ -16,13 +15,10 @@ class FeedForward(layer.ConfigLayer):
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.intermediate = layer.dense(
-            self.config.intermediate_size,
-            self.config,
-            "intermediate",
-            activation=layer.activation(self.config),
+        self.intermediate = self.new_dense(
+            self.config.intermediate_size, "intermediate", self.hidden_activation
         )
-        self.output_dense = layer.dense(self.config.hidden_size, self.config, "output")
+        self.output_dense = self.new_dense(self.config.hidden_size, "output")
 
     def build(self, input_shape=None):
         self.intermediate.build((None, self.config.hidden_size))
@@ -50,12 +46,12 @@ class Block(layer.ConfigLayer):
         self.index = index
         salt = 3 * index + 1
         rate = self.config.hidden_dropout_prob
-        self.attention = SelfAttention(self.config, salt, name="attention")
-        self.attention_dropout = Dropout(rate, salt + 1, name="attention_dropout")
-        self.attention_layer_norm = layer.layer_norm(self.config, "attention_layer_norm")
-        self.feed_forward = FeedForward(self.config, name="feed_forward")
-        self.output_dropout = Dropout(rate, salt + 2, name="output_dropout")
-        self.output_layer_norm = layer.layer_norm(self.config, "output_layer_norm")
+        self.attention = self.new(SelfAttention, salt, name="attention")
+        self.attention_dropout = self.new_dropout(rate, salt + 1, "attention_dropout")
+        self.attention_layer_norm = self.new_layer_norm("attention_layer_norm")
+        self.feed_forward = self.new(FeedForward, name="feed_forward")
+        self.output_dropout = self.new_dropout(rate, salt + 2, "output_dropout")
+        self.output_layer_norm = self.new_layer_norm("output_layer_norm")
 
     def build(self, input_shape=None):
         self.attention.build()

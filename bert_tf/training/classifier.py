@@ -55,7 +55,7 @@ def run(options):
     strategy = start_lib.set_up(options)
     card = _card(task, options)
     directory = model_directory.create(options.output_dir, start.config, start.vocab_file, card)
-    flagging.announce(options, options.output_dir)
+    flagging.announce(options)
     results = {}
     if options.do_train:
         results = _train(task, start, data, options, strategy, directory)

@@ -42,7 +42,7 @@ def run(options):
     directory = model_directory.create(
         options.output_dir, start.config, start.vocab_file, _card(options, start)
     )
-    flagging.announce(options, options.output_dir)
+    flagging.announce(options)
     if options.do_train:
         model, step = _train(start, train_files, sizes, options, strategy, directory)
     else:

@@ -43,7 +43,7 @@ def run(options):
         max_seq_length=options.max_seq_length,
     )
     directory = model_directory.create(options.output_dir, start.config, start.vocab_file, card)
-    flagging.announce(options, options.output_dir)
+    flagging.announce(options)
     if options.do_train:
         evaluate = questions.evaluate if options.do_eval else None
         scores = finetune.train(

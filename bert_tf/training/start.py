@@ -6,7 +6,7 @@ import os
 import keras
 import tensorflow as tf
 
-from bert_tf import checkpoints
+from bert_tf import checkpoints, files, flagging
 from bert_tf import config as config_lib
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
@@ -113,6 +113,9 @@ def set_up(options):
 def new_loop(start, options, strategy, directory, objective, schedule, identity):
     """Makes model, optimizer and loop under the strategy, with the initial weights.
 
+    Once the directory turns out to be this run's, the options go to its flags.txt: those of a
+    run that is refused, or that only predicts, never replace those it was trained with.
+
     Args:
       start: `Start`.
       options: `options.Training`.
@@ -132,7 +135,7 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
             bias_correction=options.adam_bias_correction,
             max_grad_norm=options.max_grad_norm,
         )
-    return Loop(
+    loop = Loop(
         model=model,
         objective=objective,
         optimizer=optimizer,
@@ -142,6 +145,8 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
         save_steps=options.save_checkpoints_steps,
         identity=identity,
     )
+    files.write_text(os.path.join(directory.path, "flags.txt"), flagging.to_flagfile(options))
+    return loop
 
 
 def _load_initial_weights(model, checkpoint, kind):

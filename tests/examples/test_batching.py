@@ -125,7 +125,9 @@ def test_head():
 def test_the_digest_is_that_of_the_content():
     def digest(word_ids=((1, 2), (3,)), type_ids=((0, 0), (1,)), labels=(0, 1)):
         return batching.Rows(
-            [list(row) for row in word_ids], [list(row) for row in type_ids], {"y": np.array(labels)}
+            [list(row) for row in word_ids],
+            [list(row) for row in type_ids],
+            {"y": np.array(labels)},
         ).digest()
 
     others = [

@@ -19,7 +19,9 @@ def attention():
 
 def expected(layer, hidden, mask):
     """One row and one head at a time, over the real tokens only."""
-    qkv, qkv_bias, output, output_bias = (np.array(v.value, np.float64) for v in layer.variables)
+    qkv, qkv_bias, output, output_bias = (
+        np.asarray(v.value).astype(np.float64) for v in layer.variables
+    )
     result = np.zeros((B, T, H))
     for row, real in enumerate(mask):
         query, key, value = np.split(hidden.reshape(B, T, H)[row] @ qkv + qkv_bias, 3, axis=-1)
@@ -66,7 +68,7 @@ def test_large_scores_are_finite_in_every_precision(policy):
     layer.build()
     harness.randomize(layer)
     found = layer(20 * harness.hidden(), harness.mask())
-    assert found.dtype == (layer.compute_dtype)
+    assert found.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(found, "float32")).all()
 
 

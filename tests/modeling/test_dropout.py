@@ -12,7 +12,7 @@ def mask(seed, salt=0, shape=(101, 103), rate=RATE, dtype="float32"):
     """Bool of `shape`, True where the element was kept."""
     layer = dropout.Dropout(rate, salt, dtype=dtype)
     with dropout.step_seed(seed):
-        return np.array(layer(keras.ops.ones(shape, dtype), training=True)) != 0
+        return np.asarray(layer(keras.ops.ones(shape, dtype), training=True) != 0)
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9])

@@ -16,7 +16,7 @@ def embeddings():
 def test_sum_of_three_tables_then_layer_norm(embeddings):
     batch = harness.batch()
     words, types = batch["input_word_ids"], batch["input_type_ids"]
-    word, position, kind, gamma, beta = (np.array(v.value) for v in embeddings.variables)
+    word, position, kind, gamma, beta = (np.asarray(v.value) for v in embeddings.variables)
     expected = np.zeros((harness.B, harness.T, harness.H))
     for b, t in np.ndindex(words.shape):
         x = word[words[b, t]] + position[t] + kind[types[b, t]]

@@ -26,7 +26,7 @@ def test_names_and_shapes_of_the_outputs(encoder):
 
 def test_the_pooler_reads_the_first_token(encoder):
     outputs = encoder(harness.batch())
-    kernel, bias = np.array(encoder.pooler.kernel.value), np.array(encoder.pooler.bias.value)
+    kernel, bias = np.asarray(encoder.pooler.kernel.value), np.asarray(encoder.pooler.bias.value)
     expected = np.tanh(np.array(outputs["sequence_output"])[:, 0] @ kernel + bias)
     np.testing.assert_allclose(outputs["pooled_output"], expected, rtol=0, atol=1e-5)
 
@@ -34,7 +34,7 @@ def test_the_pooler_reads_the_first_token(encoder):
 def test_an_answer_does_not_depend_on_neighbours_or_padding(encoder):
     batch = harness.batch()
     whole = encoder(batch)["sequence_output"]
-    for row, length in enumerate(harness.LENGTHS):
+    for row, length in enumerate((13, 11, 7, 2, 2)):
         alone = encoder({name: batch[name][row : row + 1, :length] for name in INPUTS})
         np.testing.assert_allclose(
             alone["sequence_output"][0], whole[row, :length], rtol=0, atol=1e-5

@@ -13,7 +13,7 @@ def built(layer):
 
 
 def normalised(x, layer_norm):
-    gamma, beta = np.array(layer_norm.gamma.value), np.array(layer_norm.beta.value)
+    gamma, beta = np.asarray(layer_norm.gamma.value), np.asarray(layer_norm.beta.value)
     return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) * gamma + beta
 
 
@@ -23,7 +23,7 @@ def normalised(x, layer_norm):
 )
 def test_feed_forward(name, function):
     layer = built(FeedForward(harness.config(hidden_act=name)))
-    w1, b1, w2, b2 = (np.array(v.value) for v in layer.variables)
+    w1, b1, w2, b2 = (np.asarray(v.value) for v in layer.variables)
     hidden = harness.hidden()
     expected = function(hidden @ w1 + b1) @ w2 + b2
     np.testing.assert_allclose(layer(hidden), expected, rtol=0, atol=1e-5)

@@ -31,6 +31,20 @@ def test_errors_in_the_graph_keep_their_code(servable):
     assert raised.value.message.startswith("Incompatible shapes")
 
 
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, r"input size does not match signature: 0!=1 len\({}\) != len\({text}\). "),
+        ({"text": np.zeros((2, 1), object)}, r"Input text has shape \[2, 1\], expected \[-1\]"),
+        ({"text": np.zeros(2, np.float32)}, r"Expects arg\[0\] to be string but float32 is "),
+    ],
+)
+def test_what_does_not_fit_the_signature_is_an_invalid_argument(servable, feeds, message):
+    with pytest.raises(ServingError, match=message) as raised:
+        servable.predict("", feeds)
+    assert raised.value.code == Code.INVALID_ARGUMENT
+
+
 def test_a_damaged_model_is_an_input_error(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"damaged")
     with pytest.raises(InputError, match="cannot be loaded"):

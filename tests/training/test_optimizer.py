@@ -97,7 +97,7 @@ def test_updates_are_those_of_the_reference(bias_correction, decay, max_norm):
     )
     for name, before in weights.items():
         largest = np.abs(wanted[name] - before).max()
-        assert largest > 0.01 or name == "unused"
+        assert largest > 0.005 or name == "unused"
         # In float32, 1 - 0.999 is off by 1.3e-5 of itself; the update, which has its root, by half.
         np.testing.assert_allclose(
             found[name] - before, wanted[name] - before, atol=1e-5 * largest + 5e-7, err_msg=name

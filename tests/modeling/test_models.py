@@ -1,0 +1,204 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.modeling import dropout, losses, models
+from tests.modeling import harness
+
+B, T, P, V, C = harness.B, harness.T, harness.P, harness.V, harness.C
+ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+
+MAKERS = {
+    "pretraining": models.PretrainingModel,
+    "classification": lambda config, **kw: models.ClassifierModel(config, num_classes=C, **kw),
+    "spans": models.SpanModel,
+}
+
+
+def loss(kind, outputs, batch):
+    """A float32 scalar that every head of the model contributes to."""
+    if kind == "pretraining":
+        weights = batch["masked_lm_weights"]
+        one = losses.masked_lm(outputs["masked_lm_logits"], batch["masked_lm_ids"], weights)
+        two = losses.next_sentence(outputs["next_sentence_logits"], batch["next_sentence_labels"])
+        return one[0] / one[1] + two[0] / two[1]
+    if kind == "classification":
+        total, count = losses.classification(outputs["logits"], batch["next_sentence_labels"])
+        return total / count
+    ids = 0 * batch["next_sentence_labels"]
+    total, count = losses.span(outputs["start_logits"], outputs["end_logits"], ids, ids)
+    return total / count
+
+
+def gradients(model, batch, seed=(1, 2)):
+    """(loss, dict from path to dense gradient or None)."""
+    with tf.GradientTape() as tape, dropout.step_seed(tf.convert_to_tensor(seed)):
+        value = loss(model.name, model(batch, training=True), batch)
+    found = tape.gradient(value, [v.value for v in model.trainable_variables])
+    paths = [v.path for v in model.trainable_variables]
+    return value, {
+        path: None if gradient is None else tf.convert_to_tensor(gradient)
+        for path, gradient in zip(paths, found, strict=True)
+    }
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(kind):
+    return harness.randomize(MAKERS[kind](harness.config()))
+
+
+def test_outputs(kind, model):
+    shapes = {
+        "pretraining": {"masked_lm_logits": (B, P, V), "next_sentence_logits": (B, 2)},
+        "classification": {"logits": (B, C)},
+        "spans": {"start_logits": (B, T), "end_logits": (B, T)},
+    }
+    outputs = model(harness.batch())
+    assert {name: tuple(value.shape) for name, value in outputs.items()} == shapes[kind]
+
+
+def test_paths_are_those_of_the_table_whatever_was_made_before(kind, model):
+    again = MAKERS[kind](harness.config())
+    paths = [variable.path for variable in again.variables]
+    assert paths == [variable.path for variable in model.variables]
+    assert len(set(paths)) == len(paths)
+    heads = {"pretraining": "masked_lm next_sentence", "classification": "classifier"}
+    tops = {path.split("/")[0] for path in paths}
+    assert tops == {"encoder", *heads.get(kind, "span").split()}
+    assert {
+        "encoder/embeddings/word",
+        "encoder/layer_0/attention/qkv/kernel",
+        "encoder/layer_1/feed_forward/output/bias",
+        "encoder/layer_1/output_layer_norm/gamma",
+        "encoder/pooler/kernel",
+    } <= set(paths)
+
+
+def test_every_weight_has_a_gradient(kind, model):
+    _, found = gradients(model, harness.batch())
+    for path, gradient in found.items():
+        if kind == "spans" and path.startswith("encoder/pooler"):
+            assert gradient is None  # the span head does not read the pooler
+        else:
+            assert np.abs(gradient).max() > 0, path
+
+
+def test_padding_has_no_influence(kind, model):
+    batch = harness.batch()
+    real = batch["input_mask"].astype(bool)
+    other = dict(batch)
+    for name, value in (("input_word_ids", 77), ("input_type_ids", 1)):
+        other[name] = np.where(real, batch[name], value).astype(np.int32)
+    positions = np.minimum(batch["masked_lm_positions"], np.array(harness.LENGTHS)[:, None] - 1)
+    batch["masked_lm_positions"] = other["masked_lm_positions"] = positions.astype(np.int32)
+    for name, value in model(batch).items():
+        np.testing.assert_array_equal(value, model(other)[name])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_in_a_graph(kind, model, compiled):
+    batch = {name: tf.constant(value) for name, value in harness.batch().items()}
+    signature = None
+    if not compiled:
+        open_shapes = {n: tf.TensorSpec([None] * v.shape.rank, v.dtype) for n, v in batch.items()}
+        signature = [open_shapes, tf.TensorSpec([2], tf.int32)]
+    step = tf.function(
+        lambda batch, seed: gradients(model, batch, seed),
+        jit_compile=compiled,
+        input_signature=signature,
+    )
+    value, found = step(batch, tf.constant([1, 2]))
+    expected_value, expected = gradients(model, batch)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-5)
+    for path, gradient in found.items():
+        if gradient is not None:
+            np.testing.assert_allclose(gradient, expected[path], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("policy", harness.POLICIES[1:])
+def test_half_precision_is_close_to_float32(kind, policy):
+    """Weights near the initial ones, as training has them."""
+    exact, half = MAKERS[kind](harness.config()), MAKERS[kind](harness.config(), dtype=policy)
+    assert {v.dtype for v in half.variables} == {"float32"}
+    half.set_weights(exact.get_weights())
+    batch = harness.batch()
+    tolerance = {"mixed_bfloat16": 0.03, "mixed_float16": 0.004}[policy]
+    for name, value in half(batch).items():
+        assert value.dtype == "float32"
+        np.testing.assert_allclose(value, exact(batch)[name], rtol=0, atol=tolerance)
+    value, found = gradients(half, batch)
+    assert np.isfinite(value) and value.dtype == "float32"
+    for path, gradient in found.items():
+        assert gradient is None or np.isfinite(gradient).all(), path
+
+
+def test_under_the_global_policy_of_keras(kind):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = MAKERS[kind](harness.config())
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert model.encoder.blocks[0].attention.qkv.compute_dtype == "bfloat16"
+    assert {value.dtype.name for value in model(harness.batch()).values()} == {"float32"}
+
+
+def test_mirrored_replicas(kind):
+    """Each replica sees its rows; the same weights, and summed gradients of the whole batch."""
+    config = harness.config(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        model = harness.randomize(MAKERS[kind](config))
+    batch = {name: value[:4] for name, value in harness.batch().items()}
+    batch["input_mask"] = np.ones_like(batch["input_mask"])
+    halves = [{n: tf.constant(v[s]) for n, v in batch.items()} for s in (slice(2), slice(2, 4))]
+
+    @tf.function
+    def step():
+        def replica(batch):
+            return [g for g in gradients(model, batch)[1].values() if g is not None]
+
+        per_replica = strategy.experimental_distribute_values_from_function(
+            lambda context: halves[context.replica_id_in_sync_group]
+        )
+        found = strategy.run(replica, args=(per_replica,))
+        return [strategy.reduce("MEAN", gradient, axis=None) for gradient in found]
+
+    alone = MAKERS[kind](config)
+    harness.randomize(alone)
+    expected = [g for g in gradients(alone, batch)[1].values() if g is not None]
+    for found, wanted in zip(step(), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
+
+
+def test_serialization(kind, model):
+    copy = type(model).from_config(model.get_config())
+    copy.set_weights(model.get_weights())
+    batch = harness.batch()
+    for name, value in model(batch).items():
+        np.testing.assert_array_equal(copy(batch)[name], value)
+
+
+def test_a_saved_model_answers_and_can_be_trained_further(kind, model, tmp_path):
+    specs = {name: tf.TensorSpec([None, None], tf.int32) for name in ENCODER_INPUTS}
+    if kind == "pretraining":
+        specs["masked_lm_positions"] = tf.TensorSpec([None, None], tf.int32)
+    module = tf.Module()
+    module.model = model
+    module.answer = tf.function(lambda batch: model(batch), input_signature=[specs])
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    batch = {name: tf.constant(harness.batch()[name]) for name in specs}
+    with tf.GradientTape() as tape:
+        outputs = loaded.answer(batch)
+        total = tf.add_n([tf.reduce_mean(tf.nn.log_softmax(v)[..., 0]) for v in outputs.values()])
+    for name, value in model(batch).items():
+        np.testing.assert_allclose(outputs[name], value, rtol=0, atol=1e-5)
+    variables = [v for v in loaded.model.encoder.layer_0.feed_forward.intermediate.variables]
+    assert all(np.abs(gradient).max() > 0 for gradient in tape.gradient(total, variables))

@@ -1,0 +1,196 @@
+"""Imports point one way, each package uses only the libraries it may, and importing does nothing.
+
+errors files shapes features config flagging options progress <- text <- examples <- records
+base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- scripts
+bert_tf <- export <- serving
+"""
+
+import ast
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PACKAGES = ("bert_tf", "export", "serving")
+
+BASE = {"errors", "files", "shapes", "features", "config", "flagging", "options", "progress"}
+BASE = {f"bert_tf.{name}" for name in BASE}
+TEXT = BASE | {"bert_tf.text"}
+EXAMPLES = TEXT | {"bert_tf.examples"}
+RECORDS = EXAMPLES | {"bert_tf.records"}
+MODELING = {"bert_tf.config", "bert_tf.shapes", "bert_tf.features", "bert_tf.modeling"}
+CHECKPOINTS = TEXT | MODELING | {"bert_tf.checkpoints"}
+TASKS = RECORDS | CHECKPOINTS | {"bert_tf.tasks"}
+TRAINING = TASKS | {"bert_tf.training"}
+
+# By package, the longest prefix of a module's name deciding: what it may see of our own, and of
+# other people's.
+OURS = {
+    "bert_tf": BASE | {"bert_tf"},
+    "bert_tf.text": TEXT,
+    "bert_tf.examples": EXAMPLES,
+    "bert_tf.records": RECORDS,
+    "bert_tf.modeling": MODELING,
+    "bert_tf.checkpoints": CHECKPOINTS,
+    "bert_tf.tasks": TASKS,
+    "bert_tf.training": TRAINING,
+    "export": {"bert_tf", "export"},
+    "serving": {"bert_tf", "export", "serving"},
+    "script": {"bert_tf", "export"},
+}
+THEIRS = {
+    "bert_tf": set(),
+    "bert_tf.flagging": {"absl"},
+    "bert_tf.progress": {"tqdm"},
+    "bert_tf.text": {"numpy"},
+    "bert_tf.text.graph": {"tensorflow", "tensorflow_text"},
+    "bert_tf.examples": {"numpy"},
+    "bert_tf.records": {"numpy", "tensorflow"},
+    "bert_tf.modeling": {"keras"},
+    "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
+    "bert_tf.tasks": {"numpy", "scipy"},
+    "bert_tf.training": {"keras", "numpy", "tensorflow"},
+    "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
+    | {"tensorflow_text", "uvicorn"},
+    "script": set(),
+}
+
+
+def modules():
+    """Dict from module name to path; a script's name is `script.NAME`."""
+    found = {f"script.{path.stem}": path for path in ROOT.glob("*.py")}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(tree, module):
+    """Full names of the modules that a tree imports, wherever in it they stand."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} has a relative import in line {node.lineno}."
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in MODULES else node.module
+
+
+def longest_prefix(name, table):
+    """The entry of `table` for the package nearest to the module `name`, or None."""
+    parts = name.split(".")
+    prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in table), None)
+
+
+def violations(module, text):
+    """What a module imports and may not."""
+    ours = OURS[longest_prefix(module, OURS)]
+    theirs = THEIRS[longest_prefix(module, THEIRS)]
+    for name in imported(ast.parse(text), module):
+        top = name.split(".")[0]
+        if top in PACKAGES:
+            # Of bert_tf itself, only a module that is named counts: bert_tf.x.y belongs to x.
+            package = ".".join(name.split(".")[:2]) if top == "bert_tf" else top
+            allowed = package in ours or (top in ours and not module.startswith("bert_tf"))
+        else:
+            allowed = top in theirs or top in sys.stdlib_module_names
+        if not allowed:
+            yield name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_what_it_may(module):
+    assert list(violations(module, MODULES[module].read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "wrong"),
+    [
+        ("bert_tf.modeling.layer", "import tensorflow as tf", "tensorflow"),
+        ("bert_tf.modeling.layer", "from bert_tf import files", "bert_tf.files"),
+        ("bert_tf.modeling.layer", "from bert_tf.text import vocab", "bert_tf.text.vocab"),
+        ("bert_tf.examples.spans", "from bert_tf.records import write", "bert_tf.records.write"),
+        ("bert_tf.examples.spans", "import keras", "keras"),
+        ("bert_tf.text.vocab", "from tensorflow import io", "tensorflow"),
+        ("bert_tf.config", "from bert_tf.text import vocab", "bert_tf.text.vocab"),
+        ("bert_tf.records.write", "from bert_tf import checkpoints", "bert_tf.checkpoints"),
+        ("bert_tf.tasks.squad", "from bert_tf.training import loop", "bert_tf.training.loop"),
+        ("bert_tf.tasks.squad", "import tensorflow", "tensorflow"),
+        ("bert_tf.training.loop", "from export import build", "export.build"),
+        ("bert_tf.training.loop", "from tests import reference", "tests"),
+        ("bert_tf.training.loop", "import run_squad", "run_squad"),
+        ("export.build", "from serving import rest", "serving.rest"),
+        ("script.run_squad", "def main():\n  from serving import rest", "serving.rest"),
+        ("script.run_squad", "import numpy", "numpy"),
+    ],
+)
+def test_a_wrong_import_is_found(module, line, wrong):
+    assert list(violations(module, line)) == [wrong]
+
+
+def test_the_tables_name_only_modules_that_are_there():
+    known = set(MODULES) | {"script"}
+    named = set(OURS) | set(THEIRS) | set().union(*OURS.values())
+    assert named - known == set()
+
+
+DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINING += (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def side_effects(tree):
+    """Top-level statements that do more than define names; a main guard does not count."""
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+            continue
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not (is_docstring or isinstance(node, DEFINING)) or registers(node):
+            yield ast.unparse(node)
+
+
+def registers(node):
+    """Whether defining the name puts a flag or a class into somebody's registry."""
+    run = [node.value] if hasattr(node, "value") else getattr(node, "decorator_list", [])
+    text = " ".join(ast.unparse(part) for part in run if part)
+    return "DEFINE_" in text and "(" in text or "register" in text
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_importing_a_module_does_nothing(module):
+    assert list(side_effects(ast.parse(MODULES[module].read_text()))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print('loaded')",
+        "flags.DEFINE_string('vocab_file', None, 'help')",
+        "FLAG = flags.DEFINE_string('vocab_file', None, 'help')",
+        "for name in (): pass",
+        "@keras.saving.register_keras_serializable()\nclass Layer: pass",
+        "if True:\n  import numpy",
+    ],
+)
+def test_a_side_effect_is_found(text):
+    assert list(side_effects(ast.parse(text)))
+
+
+def changes_search_path(tree):
+    return any(
+        isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path"
+        for node in ast.walk(tree)
+    )
+
+
+def test_nobody_changes_the_search_path():
+    paths = [*MODULES.values(), *(ROOT / "tests").rglob("*.py")]
+    assert [str(path) for path in paths if changes_search_path(ast.parse(path.read_text()))] == []
+    assert changes_search_path(ast.parse("sys.path.insert(0, '.')"))

@@ -1,0 +1,174 @@
+"""Fine-tuning keeps the best and the last weights, and a restart the scores."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import features
+from bert_tf.checkpoints import model_directory
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.examples import batching
+from bert_tf.options import Classifier
+from bert_tf.training import finetune, objectives
+from bert_tf.training import start as start_lib
+from bert_tf.training import strategy as strategy_lib
+
+CONFIG = BertConfig(
+    vocab_size=7,
+    hidden_size=6,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=5,
+    max_position_embeddings=13,
+)
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+PATHS = {"data_dir": "d", "task_name": "t", "bert_config_file": "c", "vocab_file": "v"}
+
+
+def options(output_dir="o", **changes):
+    values = {"do_train": True, "train_batch_size": 4, "learning_rate": 1e-2, "batch_pieces": 2}
+    return Classifier(**PATHS, output_dir=str(output_dir), **values | changes)
+
+
+def rows(num_rows=11):
+    rng = np.random.default_rng(5)
+    word_ids = [rng.integers(1, 7, rng.integers(3, 12)).tolist() for _ in range(num_rows)]
+    labels = {features.LABEL_IDS.name: rng.integers(0, 3, num_rows).astype(np.int32)}
+    return batching.Rows(word_ids, [[0] * len(row) for row in word_ids], labels)
+
+
+class DevSet:
+    """Gives the scores it is told to, and keeps the weights that it sees."""
+
+    def __init__(self, *scores):
+        self.scores = list(scores)
+        self.seen = []
+
+    def __call__(self, model):
+        score = self.scores.pop(0)
+        if isinstance(score, type):
+            raise score
+        self.seen.append(weights(model))
+        return {"f1": score, "loss": 1 - score}
+
+
+def weights(model):
+    return {variable.path: variable.numpy() for variable in model.variables}
+
+
+def assert_same(found, wanted):
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.fixture
+def train(tmp_path):
+    """Runs `finetune.train` in one directory; returns (scores, opened directory)."""
+    vocab_file = tmp_path / "vocab.txt"
+    vocab_file.write_text("\n".join(TOKENS) + "\n")
+    card = model_directory.Card(
+        kind="classify", task="t", labels=("x", "y", "z"), do_lower_case=True, max_seq_length=12
+    )
+    tf.config.experimental.enable_op_determinism()
+
+    def run(evaluate, strategy="one_device", **changes):
+        path = str(tmp_path / "run")
+        directory = model_directory.create(path, CONFIG, str(vocab_file), card)
+        start = start_lib.Start(CONFIG, directory.vocabulary, str(vocab_file), None)
+        scores = finetune.train(
+            start,
+            rows(),
+            options(path, **changes),
+            strategy_lib.make(strategy),
+            directory,
+            objectives.CLASSIFICATION,
+            "f1",
+            evaluate,
+        )
+        return scores, directory
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "epochs", "wanted"),
+    [(11, 3.0, (3, 9, 2)), (12, 3.0, (3, 9, 2)), (13, 2.0, (4, 8, 2)), (11, 1.5, (3, 4, 1))]
+    + [(3, 0.1, (1, 1, 0))],
+)
+def test_num_steps(num_rows, epochs, wanted):
+    found = finetune.num_steps(num_rows, options(num_train_epochs=epochs, warmup_proportion=0.25))
+    assert found == wanted
+
+
+def test_the_best_and_the_last_weights_are_kept(train):
+    dev_set = DevSet(0.5, 0.75, 0.25)
+    scores, directory = train(dev_set)
+    first, second, third = dev_set.seen
+    assert any(np.any(first[name] != second[name]) for name in first)
+    assert_same(weights(directory.build_model("best")), second)
+    assert_same(weights(directory.build_model("last")), third)
+    assert scores.results("eval_") == {
+        "global_step": 9,
+        "best_global_step": 6,
+        "eval_f1": 0.25,
+        "eval_loss": 0.75,
+        "best_eval_f1": 0.75,
+        "best_eval_loss": 0.25,
+    }
+
+
+def test_the_end_is_scored_where_it_is_not_the_end_of_an_epoch(train):
+    scores, _ = train(DevSet(0.5, 0.75), num_train_epochs=1.5)
+    assert scores.last["step"] == 4
+
+
+def test_without_a_dev_set_there_are_no_best_weights(train):
+    scores, directory = train(None, num_train_epochs=1.0)
+    assert scores.results() == {}
+    assert not os.path.exists(os.path.join(directory.path, "best"))
+    assert directory.weights("best") == directory.weights("last")
+
+
+def test_a_run_killed_in_an_evaluation_ends_as_if_it_had_not_been(train):
+    settings = {"save_checkpoints_steps": 2}
+    with pytest.raises(KeyboardInterrupt):
+        train(DevSet(0.75, KeyboardInterrupt), **settings)
+    again = DevSet(0.5, 0.25)  # of the second and third epoch; the first is not scored again
+    scores, directory = train(again, **settings)
+    assert [again.scores, scores.best["step"], scores.last["step"]] == [[], 3, 9]
+    assert_same(weights(directory.build_model("last")), again.seen[1])
+
+
+def test_a_run_that_has_ended_is_not_trained_again(train):
+    _, directory = train(None, num_train_epochs=1.0)
+    before = weights(directory.build_model("last"))
+    train(DevSet(), num_train_epochs=1.0)
+    assert_same(weights(directory.build_model("last")), before)
+
+
+def test_options_that_change_the_course_are_refused_and_do_not_replace_those_of_the_run(train):
+    _, directory = train(None, num_train_epochs=1.0)
+    flags = os.path.join(directory.path, "flags.txt")
+    with open(flags) as file:
+        before = file.read()
+    assert "--learning_rate=0.01\n" in before and "--num_train_epochs=1.0\n" in before
+    with pytest.raises(InputError, match="learning_rate is 0.01 there and 0.02 here"):
+        train(None, num_train_epochs=1.0, learning_rate=2e-2)
+    with open(flags) as file:
+        assert file.read() == before
+
+
+def test_a_batch_that_the_replicas_cannot_share_is_refused(train):
+    with pytest.raises(InputError, match="--train_batch_size=6 is not a multiple of the 4"):
+        train(None, strategy="mirrored", train_batch_size=6)
+
+
+def test_write_results_sorts_the_metrics(tmp_path, capsys):
+    finetune.write_results(tmp_path, {"loss": 0.5, "f1": 0.25, "global_step": 9})
+    text = "f1 = 0.25\nglobal_step = 9\nloss = 0.5\n"
+    assert (tmp_path / "eval_results.txt").read_text() == text
+    assert "  global_step = 9\n" in capsys.readouterr().out
