@@ -1,11 +1,14 @@
 """What the tokenizer benchmarks share: the released tokenizer, real text and vocabularies."""
 
+import dataclasses
 import glob
 import gzip
 import importlib.util
 import pathlib
+import platform
 import sys
 import types
+import unicodedata
 
 from bert_tf import files
 from bert_tf.errors import InputError
@@ -35,6 +38,15 @@ def released_tokenizer(tokenization_py, vocab_file, do_lower_case):
 
 def _open_text(path, mode):
     return open(path, mode, encoding="utf-8", newline="\n")
+
+
+def conditions(options):
+    """What a result depends on, without where files lie."""
+    import tensorflow_text as tf_text
+
+    numbers = {k: v for k, v in dataclasses.asdict(options).items() if isinstance(v, int)}
+    versions = {"python": platform.python_version(), "unicode": unicodedata.unidata_version}
+    return numbers | {"versions": versions | {"tensorflow_text": tf_text.__version__}}
 
 
 def vocab_file(data_dir, name):

@@ -15,7 +15,6 @@ import json
 import pathlib
 import random
 import tempfile
-import unicodedata
 
 from benchmarks import tokenizer_data
 from bert_tf import files, flagging
@@ -126,10 +125,11 @@ def main(options):
             counts = ", ".join(f"{form} {count}" for form, count in row["mismatches"].items())
             setting = f"{name:16s} {str(do_lower_case).lower():6s}"
             print(f"{setting} {row['texts']:27s} {row['n']:8d}  {counts}", flush=True)
-    results = {"options": dataclasses.asdict(options), "unicode": unicodedata.unidata_version}
-    results["num_mismatches"] = sum(sum(row["mismatches"].values()) for row in rows)
-    files.write_text(RESULTS, json.dumps(results | {"rows": rows}, indent=1) + "\n")
-    print(f"{results['num_mismatches']} mismatches; Unicode {unicodedata.unidata_version}")
+    total = {"n": sum(row["n"] for row in rows)}
+    total["mismatches"] = sum(sum(row["mismatches"].values()) for row in rows)
+    results = tokenizer_data.conditions(options) | {"total": total, "rows": rows}
+    files.write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    print(f"{total['mismatches']} mismatches in {total['n']} texts")
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def main(options):
             print(f"{row['tokenizer']:35s} {row['mb_per_cpu_second']:6.2f} {spread:20s}  {unlike}")
     latencies = short_text_latencies(options)
     print("One short text, ms a call: " + ", ".join(f"{k} {v:.3f}" for k, v in latencies.items()))
-    results = {"options": dataclasses.asdict(options), "rows": rows, "latency_ms": latencies}
+    results = tokenizer_data.conditions(options) | {"rows": rows, "latency_ms": latencies}
     files.write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 

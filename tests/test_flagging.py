@@ -21,6 +21,7 @@ class Options:
     limit: int | None = option(None, "Limit.")
     rate: float = option(0.5, "Rate.")
     lower: bool = option(True, "Lower-case.")
+    whole: bool = option(False, "Whole words.")
     kind: str = option("one", "Kind.", choices=("one", "two"))
 
     def __post_init__(self):
@@ -42,13 +43,20 @@ def test_defaults_are_those_of_the_fields():
 def test_every_type():
     found = parse(
         *["--data_dir=d", "--name=n", "--steps=11", "--limit", "13", "--rate=2e-5"],
-        *["--nolower", "--kind=two"],
+        *["--nolower", "--whole", "--kind=two"],
     )
     assert found == Options(
-        data_dir="d", name="n", steps=11, limit=13, rate=2e-5, lower=False, kind="two"
+        data_dir="d",
+        name="n",
+        steps=11,
+        limit=13,
+        rate=2e-5,
+        lower=False,
+        whole=True,
+        kind="two",
     )
     assert [type(value) for value in dataclasses.asdict(found).values()] == [
-        *[str, str, int, int, float, bool, str]
+        *[str, str, int, int, float, bool, bool, str]
     ]
 
 
@@ -80,7 +88,9 @@ def test_the_checks_of_the_options_run():
 
 
 def test_a_flagfile_gives_the_same_options_again(tmp_path):
-    before = Options(data_dir="a=b, c", name="", steps=11, rate=2e-5, lower=False, kind="two")
+    before = Options(
+        data_dir="a=b, c", name="", steps=11, rate=2e-5, lower=False, whole=True, kind="two"
+    )
     path = tmp_path / "flags.txt"
     path.write_text(flagging.to_flagfile(before))
     assert parse(f"--flagfile={path}") == before

@@ -8,6 +8,7 @@ has them.
 """
 
 import functools
+import itertools
 import unicodedata
 
 import tensorflow as tf
@@ -20,9 +21,6 @@ from bert_tf.text.wordpiece import MAX_WORD_CHARS
 _MAX_UTF8_BYTES = 4
 _MAX_TOKEN_BYTES = 256  # of FastWordpieceTokenizer, without "##"
 
-# Where some character changes, or may in a later Unicode; beyond are ideographs, unassigned
-# planes and private use.
-_CODEPOINTS = (*range(0x30000), *range(0xE0000, 0xE1000))
 # From the last code point, which is never assigned, down through private use.
 _UNUSED = range(0x10FFFF, 0xF0000, -1)
 
@@ -131,20 +129,29 @@ def _reachable_or_placeholder(vocabulary):
 # The tables below depend on `unicodedata` alone.
 
 
+def _codepoints_with(has_property):
+    """Code points of the characters with a property, among those that any table is about.
+
+    Left out are the planes of later ideographs, the unassigned planes and those of private use.
+    """
+    codepoints = itertools.chain(range(0x30000), range(0xE0000, 0xE1000))
+    return [codepoint for codepoint in codepoints if has_property(chr(codepoint))]
+
+
 @functools.cache
 def _normal_forms(do_lower_case):
-    """Code point -> normal form, where it differs and the wordpiece op does not split alike.
+    """Code point -> normal form, where it differs and the wordpiece op does not split alike."""
 
-    The op splits at ASCII punctuation and the same CJK blocks itself.
-    """
-    forms = {}
-    for codepoint in _CODEPOINTS:
-        char = chr(codepoint)
+    def is_changed(char):
         form = characters.normal_form(char, do_lower_case)
+        # The op itself splits at ASCII punctuation and at the same CJK blocks.
         is_split_by_op = char.isascii() or characters.is_cjk(char)
-        if form != char and not (is_split_by_op and form == f" {char} "):
-            forms[codepoint] = form
-    return forms
+        return form != char and not (is_split_by_op and form == f" {char} ")
+
+    return {
+        codepoint: characters.normal_form(chr(codepoint), do_lower_case)
+        for codepoint in _codepoints_with(is_changed)
+    }
 
 
 @functools.cache
@@ -154,41 +161,36 @@ def _unassigned():
     To Python they are letters. ICU, in the op, may know some as punctuation, so where no token
     has them they become a letter that no token has either: [UNK] both ways.
     """
-    characters_there = ((c, chr(c)) for c in _CODEPOINTS)
-    return [
-        codepoint
-        for codepoint, char in characters_there
-        if unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
-    ]
+    return _codepoints_with(
+        lambda char: unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
+    )
 
 
 @functools.cache
 def _plain_pattern(do_lower_case):
-    """Matches texts that are valid UTF-8 and free of the rules that look at neighbours.
-
-    Of combining characters that are not accents, all but a few have class 9 and so never
-    change places with each other.
-    """
-    special = set(range(0xD800, 0xE000))
+    """Matches texts that are valid UTF-8 and free of the rules that look at neighbours."""
+    special = "\\x{D800}-\\x{DFFF}"
     if do_lower_case:
-        special |= {
-            codepoint
-            for codepoint in _CODEPOINTS
-            if unicodedata.combining(chr(codepoint)) not in (0, 9)
-            and unicodedata.category(chr(codepoint)) != "Mn"
-        }
-        special.add(ord("Σ"))
-    return f"[^{_ranges(special)}]*"
+        special += "Σ" + _ranges(_codepoints_with(_changes_places))
+    return f"[^{special}]*"
+
+
+def _changes_places(char):
+    """Whether canonical order may move it, and lower-casing does not strip it.
+
+    The classes of such characters are nearly all 9; those of one class keep their order.
+    """
+    return unicodedata.combining(char) not in (0, 9) and unicodedata.category(char) != "Mn"
 
 
 @functools.cache
 def _deleted_pattern():
-    return f"[{_ranges(c for c in _CODEPOINTS if characters.is_deleted(chr(c)))}]+"
+    return f"[{_ranges(_codepoints_with(characters.is_deleted))}]+"
 
 
 @functools.cache
 def _unseparated_pattern():
-    return f"[{_ASCII_PUNCTUATION}{_ranges(c for c in _CODEPOINTS if characters.is_cjk(chr(c)))}]"
+    return f"[{_ASCII_PUNCTUATION}{_ranges(_codepoints_with(characters.is_cjk))}]"
 
 
 @functools.cache
@@ -198,12 +200,9 @@ def _final_sigma_rule():
     It looks for a cased character before and none after, past characters that casing ignores.
     Python does not publish the two classes, so `str.lower` itself is asked.
     """
-    cased, ignored = set(), set()
-    for codepoint in _CODEPOINTS:
-        char = chr(codepoint)
-        if f"AΣ{char}A".lower()[1] == "σ":
-            (ignored if f"AΣ{char}".lower()[1] == "ς" else cased).add(codepoint)
-    cased, ignored = _ranges(cased), _ranges(ignored)
+    cased = set(_codepoints_with(lambda char: f"AΣ{char}".lower()[1] == "σ"))
+    cased_or_ignored = set(_codepoints_with(lambda char: f"AΣ{char}A".lower()[1] == "σ"))
+    cased, ignored = _ranges(cased), _ranges(cased_or_ignored - cased)
     pattern = f"([{cased}][{cased}{ignored}]*)Σ([{ignored}]*)([^{cased}{ignored}]|\\z)"
     return pattern, r"\1ς\2\3"
 

@@ -82,20 +82,22 @@ def test_tensorflow_reaches_every_variable(encoder, tmp_path):
     assert sorted(sizes) == sorted(list(v.shape) for v in encoder.variables)
 
 
-def test_base_has_its_number_of_parameters():
-    """110M in the paper (section 3); the released uncased vocabulary has 30,522 tokens."""
-    assert Encoder(BertConfig(vocab_size=30522)).count_params() == 109_482_240
+@pytest.mark.parametrize(
+    ("layers", "hidden", "heads", "expected"),
+    [(12, 768, 12, 109_482_240), (24, 1024, 16, 335_141_888)],
+)
+def test_number_of_parameters(layers, hidden, heads, expected):
+    """BASE and LARGE with the uncased vocabulary: 110M and 340M in the paper (section 3).
 
-
-def test_large_has_its_number_of_parameters():
-    """340M in the paper: counted on the variables of one layer, since 24 take 1.3 GB."""
+    One layer is made and the others are counted, since 24 of them take 1.3 GB.
+    """
     config = BertConfig(
         vocab_size=30522,
-        hidden_size=1024,
+        hidden_size=hidden,
         num_hidden_layers=1,
-        num_attention_heads=16,
-        intermediate_size=4096,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
     )
     encoder = Encoder(config)
-    layer = encoder.blocks[0].count_params()
-    assert encoder.count_params() + 23 * layer == 335_141_888
+    others = (layers - 1) * encoder.blocks[0].count_params()
+    assert encoder.count_params() + others == expected

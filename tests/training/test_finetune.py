@@ -29,7 +29,7 @@ PATHS = {"data_dir": "d", "task_name": "t", "bert_config_file": "c", "vocab_file
 
 
 def options(output_dir="o", **changes):
-    values = {"do_train": True, "train_batch_size": 4, "learning_rate": 1e-2, "batch_pieces": 2}
+    values = {"do_train": True, "train_batch_size": 4, "learning_rate": 1e-2, "batch_pieces": 1}
     return Classifier(**PATHS, output_dir=str(output_dir), **values | changes)
 
 

@@ -1,0 +1,222 @@
+"""A run starts from inputs that fit each other, and from the weights that were asked for."""
+
+import dataclasses
+import os
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf import checkpoints
+from bert_tf.checkpoints import model_directory
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.options import Classifier
+from bert_tf.training import objectives
+from bert_tf.training import start as start_lib
+from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.optimizer import Schedule
+
+CONFIG = BertConfig(
+    vocab_size=7,
+    hidden_size=6,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=5,
+    max_position_embeddings=13,
+)
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+CARDS = {
+    kind: model_directory.Card(
+        kind=kind,
+        task="t",
+        labels=("x", "y", "z") if kind == "classify" else (),
+        do_lower_case=True,
+        max_seq_length=11,
+    )
+    for kind in model_directory.KINDS
+}
+
+
+def write_inputs(folder, tokens=TOKENS, config=CONFIG):
+    """Writes vocab.txt and bert_config.json; returns their paths."""
+    os.makedirs(folder, exist_ok=True)
+    paths = os.path.join(folder, "vocab.txt"), os.path.join(folder, "bert_config.json")
+    for path, text in zip(paths, ("\n".join(tokens) + "\n", config.to_json()), strict=True):
+        with open(path, "w") as file:
+            file.write(text)
+    return paths
+
+
+def options(folder, **changes):
+    vocab_file, config_file = write_inputs(os.path.join(folder, "given"))
+    values = {"bert_config_file": config_file, "vocab_file": vocab_file, "do_train": True}
+    values |= {"data_dir": "d", "task_name": "t", "output_dir": "o"}
+    return Classifier(**values | changes)
+
+
+def write_checkpoint(folder, kind, seed=5, tokens=TOKENS):
+    """Saves a model of that kind whose every variable is random; returns its weights."""
+    model = model_directory.new_model(CONFIG, CARDS[kind])
+    rng = np.random.default_rng(seed)
+    for variable in model.variables:
+        variable.assign(rng.normal(size=variable.shape))
+    checkpoints.save(model, folder)
+    write_inputs(folder, tokens)
+    return {variable.path: variable.numpy() for variable in model.variables}
+
+
+def check(options):
+    return start_lib.check(options, options.vocab_file)
+
+
+def test_check_reads_what_was_given(tmp_path):
+    start = check(options(tmp_path))
+    assert start.config == CONFIG
+    assert start.vocabulary.tokens == tuple(TOKENS)
+    assert start.checkpoint is None
+
+
+def test_check_opens_the_checkpoint(tmp_path):
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain")
+    checkpoint = check(options(tmp_path, init_checkpoint=folder)).checkpoint
+    assert checkpoint.path == os.path.join(folder, "bert_model.ckpt")
+
+
+def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain", tokens=[*TOKENS[:-1], "B"])
+    message = r"\(7 tokens, uncased\) is not .*\(7 tokens, cased\). Give --vocab_file=.*pretrained"
+    with pytest.raises(InputError, match=message):
+        check(options(tmp_path, init_checkpoint=folder))
+
+
+def test_check_refuses_another_activation_than_the_checkpoint_s(tmp_path):
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain")
+    write_inputs(folder, config=dataclasses.replace(CONFIG, hidden_act="gelu_erf"))
+    with pytest.raises(InputError, match="hidden_act='gelu', the config .* 'gelu_erf'"):
+        check(options(tmp_path, init_checkpoint=folder))
+
+
+def test_check_refuses_tokens_without_an_embedding_and_warns_of_the_reverse(tmp_path, capsys):
+    vocab_file, _ = write_inputs(tmp_path / "more", [*TOKENS, "c"])
+    with pytest.raises(InputError, match="8 tokens, the config vocab_size=7"):
+        check(options(tmp_path, vocab_file=vocab_file))
+    vocab_file, _ = write_inputs(tmp_path / "fewer", TOKENS[:-1])
+    check(options(tmp_path, vocab_file=vocab_file))
+    assert "WARNING: The vocabulary has 6 tokens" in capsys.readouterr().out
+
+
+@pytest.fixture
+def float32():
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "policy"), [("float32", "float32"), ("bfloat16", "mixed_bfloat16")]
+)
+def test_set_up_sets_the_compute_type_and_keeps_weights_float32(tmp_path, float32, dtype, policy):
+    start_lib.set_up(options(tmp_path, dtype=dtype))
+    assert keras.config.dtype_policy().name == policy
+    model = model_directory.new_model(CONFIG, CARDS["classify"])
+    assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
+
+
+def test_set_up_seeds_the_initial_weights(tmp_path):
+    def kernel(seed):
+        start_lib.set_up(options(tmp_path, random_seed=seed))
+        model = model_directory.new_model(CONFIG, CARDS["classify"])
+        return model.classifier.kernel.numpy()
+
+    np.testing.assert_array_equal(kernel(3), kernel(3))
+    assert np.any(kernel(3) != kernel(4))
+
+
+def started(tmp_path, kind, checkpoint):
+    """Weights of the model of a new loop that starts from a checkpoint, or from none."""
+    given = options(tmp_path, init_checkpoint=checkpoint)
+    directory = model_directory.create(str(tmp_path / kind), CONFIG, given.vocab_file, CARDS[kind])
+    keras.utils.set_random_seed(3)
+    loop = start_lib.new_loop(
+        check(given),
+        given,
+        strategy_lib.make("one_device"),
+        directory,
+        objectives.CLASSIFICATION,
+        Schedule(1e-3, 7, 2),
+        {"seed": 3},
+    )
+    return {variable.path: variable.numpy() for variable in loop.model.variables}
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "heads_are_kept"),
+    [
+        ("classify", "pretrain", False),
+        ("classify", "classify", False),
+        ("classify", "span", False),
+        ("regress", "classify", False),
+        ("span", "pretrain", False),
+        ("span", "classify", False),
+        ("span", "span", True),
+        ("pretrain", "pretrain", True),
+        ("pretrain", "classify", False),
+    ],
+)
+def test_weights_of_the_checkpoint_fill_the_encoder_and_a_head_of_the_same_kind(
+    tmp_path, capsys, kind, source, heads_are_kept
+):
+    folder = str(tmp_path / "source")
+    saved = write_checkpoint(folder, source)
+    found = started(tmp_path, kind, folder)
+    kept = {name for name in found if np.array_equal(found[name], saved.get(name))}
+    wanted = {name for name in found if heads_are_kept or name.startswith("encoder/")}
+    assert kept == wanted
+    assert f"Loaded {len(wanted)} variables from {folder}" in capsys.readouterr().out
+
+
+def test_no_checkpoint_is_said_aloud(tmp_path, capsys):
+    started(tmp_path, "classify", None)
+    assert "No --init_checkpoint: every weight starts random." in capsys.readouterr().out
+
+
+def test_a_new_loop_writes_the_options_down(tmp_path):
+    started(tmp_path, "classify", None)
+    assert "--task_name=t\n" in (tmp_path / "classify" / "flags.txt").read_text()
+
+
+def test_trained_model_takes_the_best_weights_then_those_of_the_checkpoint(tmp_path):
+    folder = str(tmp_path / "other")
+    of_checkpoint = write_checkpoint(folder, "classify", seed=5)
+    given = options(tmp_path, init_checkpoint=folder)
+    start = check(given)
+    directory = model_directory.create(
+        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+    )
+
+    def found():
+        model = start_lib.trained_model(directory, start)
+        return {variable.path: variable.numpy() for variable in model.variables}
+
+    for name, value in found().items():
+        np.testing.assert_array_equal(value, of_checkpoint[name], err_msg=name)
+    best = write_checkpoint(os.path.join(directory.path, "best"), "classify", seed=7)
+    for name, value in found().items():
+        np.testing.assert_array_equal(value, best[name], err_msg=name)
+
+
+def test_trained_model_needs_weights_with_a_head(tmp_path):
+    given = options(tmp_path)
+    directory = model_directory.create(
+        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+    )
+    with pytest.raises(InputError, match="holds no weights and --init_checkpoint is not given"):
+        start_lib.trained_model(directory, check(given))
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain")
+    start = check(dataclasses.replace(given, init_checkpoint=folder))
+    with pytest.raises(InputError, match=r"not in the file \(2\):\s+classifier/kernel"):
+        start_lib.trained_model(directory, start)
