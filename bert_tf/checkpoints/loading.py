@@ -79,21 +79,15 @@ def load(model, checkpoint, *, skip=(), fresh=()):
         for row in _TABLES[checkpoint.format].table(model.config.num_hidden_layers)
         if row.path in variables
     ]
-    wanted = [row for row in table if names.holds(row)]
-    missing = [row for row in table if row not in wanted]
-    unfilled = [row for row in missing if not _matches(fresh, row.path) or names.holds_some(row)]
-    used = {name for row in wanted for name in row.names}
-
+    present = [row for row in table if names.holds(row)]
+    absent = [row for row in table if not names.holds(row)]
     problems = _config_problems(checkpoint.config, model.config)
-    problems += _listing(
-        "in the model, not in the file",
-        [f"{row.path} (from {', '.join(row.names)})" for row in unfilled]
-        + sorted(variables.keys() - {row.path for row in table}),
-    )
-    problems += _listing("in the file, not in the model", names.unused(used))
+    problems += _unfilled(absent, variables.keys() - {row.path for row in table}, names, fresh)
+    problems += _listing("in the file, not in the model", names.unused(present))
     problems += names.tie_problems()
-    arrays, shape_problems = _join(wanted, names, variables) if not problems else ({}, [])
-    problems += shape_problems
+    arrays = {}
+    if not problems:
+        arrays, problems = _join(present, names, variables)
     if problems:
         raise InputError(
             f"{checkpoint.path} does not fit the model {model.name!r}:\n  " + "\n  ".join(problems)
@@ -103,7 +97,7 @@ def load(model, checkpoint, *, skip=(), fresh=()):
     return Report(
         path=checkpoint.path,
         loaded=tuple(arrays),
-        fresh=tuple(row.path for row in missing),
+        fresh=tuple(row.path for row in absent),
         skipped=names.skipped,
         not_weights=names.not_weights,
     )
@@ -135,8 +129,9 @@ class _FileNames:
     def read(self, row):
         return [self._checkpoint.read(self._original[name]) for name in row.names]
 
-    def unused(self, used):
-        """Names in the file that fill nothing."""
+    def unused(self, rows):
+        """Names in the file that are in none of `rows`."""
+        used = {name for row in rows for name in row.names}
         return sorted(self._original[n] for n in self._original.keys() - used - self._copies)
 
     def tie_problems(self):
@@ -173,6 +168,19 @@ def _config_problems(found, wanted):
         for field in _CONFIG_FIELDS
         if getattr(found, field) != getattr(wanted, field)
     ]
+
+
+def _unfilled(absent, without_row, names, fresh):
+    """Variables that the file lacks and that may not stay as they are.
+
+    Where it holds a part of what a variable is joined from, none may.
+    """
+    found = [
+        f"{row.path} (from {', '.join(row.names)})"
+        for row in absent
+        if names.holds_some(row) or not _matches(fresh, row.path)
+    ]
+    return _listing("in the model, not in the file", found + sorted(without_row))
 
 
 def _join(rows, names, variables):

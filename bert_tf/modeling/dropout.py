@@ -69,13 +69,14 @@ class Dropout(keras.layers.Layer):
         if seed is None:
             seed = keras.random.randint((2,), 0, 2**31 - 1)
         seed = ops.cast(ops.convert_to_tensor(seed), "uint32")
-        key = _hash(_hash(seed[0] + _uint32(self.salt * _GOLDEN)) + seed[1])
+        key = _hash(_wrapped(seed[0] + _uint32(self.salt * _GOLDEN)))
+        key = _hash(_wrapped(key + seed[1]))
         size = 1
         for dimension in shape:
             size *= dimension
         # Range of int64, as that of int32 would run on the host of a GPU.
         places = ops.cast(ops.arange(size, dtype="int64"), "uint32")
-        bits = _hash(places + key, _hash(key + _uint32(_GOLDEN)))
+        bits = _hash(_wrapped(places + key), _hash(_wrapped(key + _uint32(_GOLDEN))))
         return ops.reshape(bits >= _uint32(int(self.rate * 2**32)), shape)
 
     def get_config(self):
@@ -87,10 +88,17 @@ def _hash(x, key=None):
 
     The last shift of the published hash is left out: the high bits, which decide, are done.
     """
-    x = ops.bitwise_xor(x, ops.right_shift(x, _uint32(16))) * _uint32(_MULTIPLIERS[0])
-    x = x if key is None else x + key
-    return ops.bitwise_xor(x, ops.right_shift(x, _uint32(15))) * _uint32(_MULTIPLIERS[1])
+    x = _wrapped(ops.bitwise_xor(x, ops.right_shift(x, _uint32(16))) * _uint32(_MULTIPLIERS[0]))
+    x = x if key is None else _wrapped(x + key)
+    return _wrapped(ops.bitwise_xor(x, ops.right_shift(x, _uint32(15))) * _uint32(_MULTIPLIERS[1]))
 
 
 def _uint32(number):
     return ops.convert_to_tensor(number % 2**32, "uint32")
+
+
+def _wrapped(x):
+    """The low 32 bits. PyTorch has no uint32, for which Keras takes int64 there."""
+    if keras.backend.standardize_dtype(x.dtype) == "uint32":
+        return x
+    return ops.bitwise_and(x, _uint32(-1))

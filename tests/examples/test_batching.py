@@ -137,6 +137,9 @@ def test_the_digest_is_that_of_the_content():
         digest(word_ids=((1,), (2, 3)), type_ids=((0,), (0, 1))),
         digest(word_ids=((3,), (1, 2)), type_ids=((1,), (0, 0))),
     ]
+    # The same numbers in the same order, but for where a row ends.
+    one, two = digest([[1, 0]], [[0, 0]]), digest([[1], [0]], [[0], [0]])
+    assert one != two
     assert digest() == digest()
     assert len({digest(), *others}) == 6
 

@@ -2,6 +2,7 @@
 
 import os
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -67,7 +68,7 @@ def assert_same(found, wanted):
 
 @pytest.fixture
 def train(tmp_path):
-    """Runs `finetune.train` in one directory; returns (scores, opened directory)."""
+    """Runs `finetune.train` in a directory; returns (scores, opened directory)."""
     vocab_file = tmp_path / "vocab.txt"
     vocab_file.write_text("\n".join(TOKENS) + "\n")
     card = model_directory.Card(
@@ -75,8 +76,9 @@ def train(tmp_path):
     )
     tf.config.experimental.enable_op_determinism()
 
-    def run(evaluate, strategy="one_device", **changes):
-        path = str(tmp_path / "run")
+    def run(evaluate, strategy="one_device", name="run", **changes):
+        keras.utils.set_random_seed(3)
+        path = str(tmp_path / name)
         directory = model_directory.create(path, CONFIG, str(vocab_file), card)
         start = start_lib.Start(CONFIG, directory.vocabulary, str(vocab_file), None)
         scores = finetune.train(
@@ -134,13 +136,17 @@ def test_without_a_dev_set_there_are_no_best_weights(train):
 
 
 def test_a_run_killed_in_an_evaluation_ends_as_if_it_had_not_been(train):
-    settings = {"save_checkpoints_steps": 2}
+    straight = DevSet(0.5, 0.5, 0.5)
+    train(straight, name="straight")
     with pytest.raises(KeyboardInterrupt):
-        train(DevSet(0.75, KeyboardInterrupt), **settings)
-    again = DevSet(0.5, 0.25)  # of the second and third epoch; the first is not scored again
-    scores, directory = train(again, **settings)
+        train(DevSet(0.5, 0.75, KeyboardInterrupt), save_checkpoints_steps=5)
+    # From update 5 on: the score after update 3 stays, the one after 6 is made again.
+    again = DevSet(0.25, 0.125)
+    scores, directory = train(again, save_checkpoints_steps=5)
     assert [again.scores, scores.best["step"], scores.last["step"]] == [[], 3, 9]
-    assert_same(weights(directory.build_model("last")), again.seen[1])
+    for found, wanted in zip(again.seen, straight.seen[1:], strict=True):
+        assert_same(found, wanted)
+    assert_same(weights(directory.build_model("last")), straight.seen[-1])
 
 
 def test_a_run_that_has_ended_is_not_trained_again(train):

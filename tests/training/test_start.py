@@ -48,8 +48,8 @@ def write_inputs(folder, tokens=TOKENS, config=CONFIG):
     return paths
 
 
-def options(folder, **changes):
-    vocab_file, config_file = write_inputs(os.path.join(folder, "given"))
+def options(folder, config=CONFIG, **changes):
+    vocab_file, config_file = write_inputs(os.path.join(folder, "given"), config=config)
     values = {"bert_config_file": config_file, "vocab_file": vocab_file, "do_train": True}
     values |= {"data_dir": "d", "task_name": "t", "output_dir": "o"}
     return Classifier(**values | changes)
@@ -135,10 +135,10 @@ def test_set_up_seeds_the_initial_weights(tmp_path):
     assert np.any(kernel(3) != kernel(4))
 
 
-def started(tmp_path, kind, checkpoint):
+def started(tmp_path, kind, checkpoint, config=CONFIG):
     """Weights of the model of a new loop that starts from a checkpoint, or from none."""
-    given = options(tmp_path, init_checkpoint=checkpoint)
-    directory = model_directory.create(str(tmp_path / kind), CONFIG, given.vocab_file, CARDS[kind])
+    given = options(tmp_path, config, init_checkpoint=checkpoint)
+    directory = model_directory.create(str(tmp_path / kind), config, given.vocab_file, CARDS[kind])
     keras.utils.set_random_seed(3)
     loop = start_lib.new_loop(
         check(given),
@@ -176,6 +176,14 @@ def test_weights_of_the_checkpoint_fill_the_encoder_and_a_head_of_the_same_kind(
     wanted = {name for name in found if heads_are_kept or name.startswith("encoder/")}
     assert kept == wanted
     assert f"Loaded {len(wanted)} variables from {folder}" in capsys.readouterr().out
+
+
+def test_an_encoder_that_the_checkpoint_fills_in_part_only_is_refused(tmp_path):
+    folder = str(tmp_path / "source")
+    write_checkpoint(folder, "pretrain")
+    deeper = dataclasses.replace(CONFIG, num_hidden_layers=2)
+    with pytest.raises(InputError, match="in the model, not in the file"):
+        started(tmp_path, "classify", folder, deeper)
 
 
 def test_no_checkpoint_is_said_aloud(tmp_path, capsys):

@@ -32,15 +32,20 @@ def test_one_gpu_is_used_alone(monkeypatch):
 
 
 def test_mirrored_sums_over_as_many_replicas_as_asked_in_one_process():
-    for replicas in (3, 2):
+    for replicas in (2, 3, 2):
         strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
 
         def total():
             context = tf.distribute.get_replica_context()
-            return context.all_reduce("SUM", tf.cast(context.replica_id_in_sync_group + 1, "int32"))
+            number = tf.cast(context.replica_id_in_sync_group + 1, tf.float32)
+            return context.all_reduce("SUM", {"a": tf.fill([5], number), "b": number})
 
-        results = strategy.experimental_local_results(strategy.run(total))
-        assert [int(value) for value in results] == [replicas * (replicas + 1) // 2] * replicas
+        results = strategy.experimental_local_results(
+            tf.function(lambda strategy=strategy, total=total: strategy.run(total))()
+        )
+        wanted = replicas * (replicas + 1) / 2
+        assert [result["a"].numpy().tolist() for result in results] == [[wanted] * 5] * replicas
+        assert [float(result["b"]) for result in results] == [wanted] * replicas
 
 
 def test_check_batch_size():
