@@ -156,12 +156,18 @@ def create(path, config, vocab_file, card):
       the opened `ModelDirectory`.
 
     Raises:
-      InputError: `path` belongs to another run; the message lists what differs.
+      InputError: `path` belongs to another run, and the message lists what differs; or it holds
+        a released checkpoint.
     """
     os.makedirs(path, exist_ok=True)
     if os.path.isfile(os.path.join(path, _CARD_FILE)):
         _check_same(ModelDirectory.open(path, "--output_dir"), config, vocab_file, card)
     else:
+        if os.path.isfile(os.path.join(path, "bert_model.ckpt.index")):
+            raise InputError(
+                f"--output_dir={path} holds a released checkpoint, whose configuration and "
+                "vocabulary would be overwritten. Give a new directory."
+            )
         with files.replacing(os.path.join(path, _VOCAB_FILE)) as temporary:
             shutil.copyfile(vocab_file, temporary)
         files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())

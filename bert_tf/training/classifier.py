@@ -175,13 +175,13 @@ def _answers(task, logits):
 def _mean_loss(task, logits, references):
     if task.kind == "regress":
         return float(np.mean((logits[:, 0] - references) ** 2))
-    return float(-np.mean(np.log(probabilities(logits)[np.arange(len(logits)), references])))
+    return float(-np.mean(log_softmax(logits)[np.arange(len(logits)), references]))
 
 
-def probabilities(logits):
-    """Softmax over the last axis, float64: [N C] to [N C]."""
-    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+def log_softmax(logits):
+    """Natural logarithm of the softmax over the last axis, float64: [N C] to [N C]."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def _predict(task, model, sets, options):
@@ -189,14 +189,14 @@ def _predict(task, model, sets, options):
     predictor = Predictor(model)
     for labelled in sets:
         logits = predictor.logits(labelled.rows, options.predict_batch_size)
-        scores = logits if task.kind == "regress" else probabilities(logits)
+        scores = logits if task.kind == "regress" else np.exp(log_softmax(logits))
         suffix = f"_{labelled.name}" if labelled.name else ""
         lines = ["\t".join(str(value) for value in row) for row in scores]
         path = os.path.join(options.output_dir, f"test_results{suffix}.tsv")
         files.write_text(path, "".join(line + "\n" for line in lines))
         answers = _answers(task, logits)
         named = answers if task.kind == "regress" else [task.labels[i] for i in answers]
-        rows = [f"{e.guid}\t{answer}" for e, answer in zip(labelled.examples, named, strict=True)]
+        rows = [f"{e.guid}\t{answer!s}" for e, answer in zip(labelled.examples, named, strict=True)]
         text = "index\tprediction\n" + "".join(row + "\n" for row in rows)
         files.write_text(os.path.join(options.output_dir, f"predictions{suffix}.tsv"), text)
         print(f"Predictions: {path}", flush=True)

@@ -30,6 +30,10 @@ _SKIPPED_HEADS = {
 }
 
 
+# What a checkpoint may lack: heads, and the pooler, which files for masked LM or question answering
+# alone do not have.
+_FRESH = (r"(?!encoder/).*", r"encoder/pooler/.*")
+
 # The options that decide the course of every kind of run, and so must not change on a restart.
 COURSE = ("train_batch_size", "learning_rate", "weight_decay_rate", "adam_bias_correction")
 COURSE += ("max_grad_norm", "dtype", "random_seed", "init_checkpoint")
@@ -69,18 +73,12 @@ def check(options, vocab_file):
     checkpoint = None
     if options.init_checkpoint:
         checkpoint = checkpoints.open_checkpoint(options.init_checkpoint)
-        _check_checkpoint(checkpoint, config, vocabulary)
+        _check_checkpoint(checkpoint, vocabulary)
     return Start(config, vocabulary, vocab_file, checkpoint)
 
 
-def _check_checkpoint(checkpoint, config, vocabulary):
-    """Refuses a vocabulary or an activation that is not the checkpoint's own."""
-    if checkpoint.config and checkpoint.config.hidden_act != config.hidden_act:
-        raise InputError(
-            f"--bert_config_file has hidden_act={config.hidden_act!r}, the config beside "
-            f"--init_checkpoint {checkpoint.config.hidden_act!r}; the weights were trained with "
-            "the latter."
-        )
+def _check_checkpoint(checkpoint, vocabulary):
+    """Refuses a vocabulary that is not the checkpoint's own."""
     if not checkpoint.vocab_file:
         return
     found = vocab.from_file(checkpoint.vocab_file)
@@ -154,9 +152,7 @@ def _load_initial_weights(model, checkpoint, kind):
     if checkpoint is None:
         print("No --init_checkpoint: every weight starts random.", flush=True)
         return
-    report = checkpoints.load(
-        model, checkpoint, skip=_SKIPPED_HEADS[kind], fresh=(r"(?!encoder/).*",)
-    )
+    report = checkpoints.load(model, checkpoint, skip=_SKIPPED_HEADS[kind], fresh=_FRESH)
     print(report, flush=True)
 
 

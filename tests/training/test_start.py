@@ -92,14 +92,6 @@ def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
         check(options(tmp_path, init_checkpoint=folder))
 
 
-def test_check_refuses_another_activation_than_the_checkpoint_s(tmp_path):
-    folder = str(tmp_path / "pretrained")
-    write_checkpoint(folder, "pretrain")
-    write_inputs(folder, config=dataclasses.replace(CONFIG, hidden_act="gelu_erf"))
-    with pytest.raises(InputError, match="hidden_act='gelu', the config .* 'gelu_erf'"):
-        check(options(tmp_path, init_checkpoint=folder))
-
-
 def test_check_refuses_tokens_without_an_embedding_and_warns_of_the_reverse(tmp_path, capsys):
     vocab_file, _ = write_inputs(tmp_path / "more", [*TOKENS, "c"])
     with pytest.raises(InputError, match="8 tokens, the config vocab_size=7"):

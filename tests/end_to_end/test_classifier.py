@@ -1,0 +1,123 @@
+"""run_classifier.py in process: files, metrics, other weights, replicas."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bert_tf import options
+from bert_tf.training import classifier
+
+WORDS = "who wrote this book when did she live it was about love and pride".split()
+
+
+def sentences(number):
+    rng = np.random.default_rng(number)
+    return [" ".join(rng.choice(WORDS, rng.integers(2, 11))) for _ in range(number)]
+
+
+@pytest.fixture
+def sts_b(tmp_path):
+    """An STS-B of 13 training, 5 dev and 3 test rows in the official layout."""
+    columns = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
+    for split, number in (("train", 13), ("dev", 5), ("test", 3)):
+        rows = [columns if split == "test" else f"{columns}\tscore"]
+        for i, (a, b) in enumerate(zip(sentences(number), sentences(number)[::-1], strict=True)):
+            row = f"{i}\tg\tf\ty\t{i}\ts\ts\t{a}\t{b}"
+            rows.append(row if split == "test" else f"{row}\t{i % 6}.0")
+        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def make_options(bert, data, **changes):
+    values = {
+        "bert_config_file": f"{bert}/config.json",
+        "vocab_file": f"{bert}/vocab.txt",
+        "init_checkpoint": str(bert),
+        "output_dir": f"{data}/out",
+        "data_dir": str(data),
+        "task_name": "sts-b",
+        "do_train": True,
+        "do_eval": True,
+        "train_batch_size": 4,
+        "num_train_epochs": 2.0,
+        "learning_rate": 1e-3,
+        "max_seq_length": 23,
+    }
+    return options.Classifier(**values | changes)
+
+
+def results(directory):
+    lines = (directory / "eval_results.txt").read_text().splitlines()
+    return {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+
+
+def table(path):
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def test_files_of_a_regression(tiny_bert, sts_b):
+    classifier.run(make_options(tiny_bert, sts_b, do_predict=True))
+    found = results(sts_b / "out")
+    assert found["global_step"] == 8  # two epochs of ceil(13 / 4) updates
+    assert {"eval_pearson", "eval_spearman", "eval_loss"} <= found.keys()
+    assert found["best_eval_spearman"] >= found["eval_spearman"]
+    scores = table(sts_b / "out/test_results.tsv")
+    assert [len(row) for row in scores] == [1, 1, 1]
+    named = table(sts_b / "out/predictions.tsv")
+    assert named[0] == ["index", "prediction"]
+    assert [row[0] for row in named[1:]] == ["0", "1", "2"]
+    assert [float(row[1]) for row in named[1:]] == [float(row[0]) for row in scores]
+
+
+def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(tiny_bert, sts_b):
+    trained = make_options(tiny_bert, sts_b, do_predict=True)
+    classifier.run(trained)
+    classifier.run(
+        dataclasses.replace(
+            trained,
+            do_train=False,
+            do_eval=False,
+            init_checkpoint=f"{sts_b}/out/best/bert_model.ckpt",
+            output_dir=f"{sts_b}/elsewhere",
+        )
+    )
+    expected = (sts_b / "out/test_results.tsv").read_bytes()
+    assert (sts_b / "elsewhere/test_results.tsv").read_bytes() == expected
+
+
+def test_replicas_train_the_same_model(tiny_bert, sts_b):
+    without_dropout = sts_b / "config.json"
+    text = (tiny_bert / "config.json").read_text()
+    drop = '"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, '
+    without_dropout.write_text(text.replace("{", "{" + drop, 1))
+    for strategy in ("one_device", "mirrored"):
+        classifier.run(
+            make_options(
+                tiny_bert,
+                sts_b,
+                bert_config_file=str(without_dropout),
+                distribution_strategy=strategy,
+                output_dir=f"{sts_b}/{strategy}",
+            )
+        )
+    one, four = results(sts_b / "one_device"), results(sts_b / "mirrored")
+    assert one.keys() == four.keys()
+    for name, value in one.items():
+        assert four[name] == pytest.approx(value, abs=1e-5), name
+
+
+def test_both_dev_sets_of_mnli(tiny_bert, tmp_path):
+    names = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse"]
+    names += ["sentence2_binary_parse", "sentence1_parse", "sentence2_parse", "sentence1"]
+    names += ["sentence2", "label1", "gold_label"]
+    labels = ("neutral", "entailment", "contradiction")
+    for name in ("train", "dev_matched", "dev_mismatched"):
+        rows = ["\t".join(names)]
+        for i, (text, label) in enumerate(zip(sentences(3), labels, strict=True)):
+            rows.append("\t".join([str(i), *["x"] * 7, text, text, label, label]))
+        (tmp_path / f"{name}.tsv").write_text("\n".join(rows) + "\n")
+    classifier.run(make_options(tiny_bert, tmp_path, task_name="mnli"))
+    found = results(tmp_path / "out")
+    assert found["eval_accuracy"] == found["eval_accuracy_mismatched"]  # the same rows
+    assert {"eval_loss", "eval_loss_mismatched"} <= found.keys()
