@@ -9,6 +9,7 @@ writes lies in `quickstart/`; a second run starts afresh.
 import contextlib
 import importlib.util
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -16,10 +17,9 @@ import sys
 import time
 
 OUT = "quickstart"
-QUESTION = "When did Darcy first come to Netherfield?"
-SENTENCES = (
-    "Mr. Darcy came to Netherfield for the first time in the autumn of 1811.",
-    "The library at Pemberley is one of the finest in the county.",
+QUESTIONS = (
+    "Which rocket carried the astronauts to the Moon?",
+    "How did the plague reach the ports of Italy?",
 )
 
 
@@ -32,7 +32,7 @@ def main():
         "Weights: a 6-layer BERT encoder (H384, 22.7 million parameters, MIT licence)\n"
         f"  {weights}\n"
         "Corpus: data/corpus, chapters of Pride and Prejudice (public domain)\n"
-        "Task: data/qnli, does the sentence answer the question? (SQuAD, CC BY-SA 4.0)"
+        "Task: data/topics, which of twelve articles is a question about? (SQuAD, CC BY-SA 4.0)"
     )
     for title, command, look in _stages(weights):
         _run_stage(title, command, look)
@@ -71,23 +71,28 @@ def _stages(weights):
         "bert_tf/training/loop.py",
     )
     yield (
-        "Fine-tuning on QNLI, starting from what was just pre-trained",
-        ["run_classifier.py", "--task_name=qnli", "--do_train", "--do_eval"]
-        + ["--data_dir=data/qnli", f"--bert_config_file={OUT}/pretrained/bert_config.json"]
+        "Fine-tuning on questions and their topics, starting from what was just pre-trained",
+        ["run_classifier.py", "--task_name=tsv", "--do_train", "--do_eval"]
+        + ["--data_dir=data/topics", f"--bert_config_file={OUT}/pretrained/bert_config.json"]
         + [f"--vocab_file={OUT}/pretrained/vocab.txt", f"--init_checkpoint={OUT}/pretrained"]
-        + [f"--output_dir={OUT}/qnli", "--num_train_epochs=1", "--learning_rate=5e-5"]
+        + [f"--output_dir={OUT}/topics", "--num_train_epochs=2", "--learning_rate=2e-4"]
         + ["--train_batch_size=16", "--eval_batch_size=32"],
         "bert_tf/tasks/registry.py",
     )
     yield (
         "Export: one SavedModel with the tokenizer inside, strings in and answers out",
-        ["-m", "export.savedmodel", f"--model_dir={OUT}/qnli", f"--export_dir={OUT}/models/qnli"],
+        [
+            "-m",
+            "export.savedmodel",
+            f"--model_dir={OUT}/topics",
+            f"--export_dir={OUT}/models/topics",
+        ],
         "export/savedmodel.py",
     )
 
 
 def _run_stage(title, arguments, look):
-    print(f"\n=== {title}\n  $ python {' '.join(arguments)}", flush=True)
+    print(f"\n=== {title}\n  $ python {shlex.join(arguments)}", flush=True)
     start = time.monotonic()
     status = subprocess.run([sys.executable, *arguments], env=_environment()).returncode
     if status:
@@ -104,16 +109,15 @@ def _serve_and_ask():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = ["-m", "serving", "--model_name=qnli", f"--model_base_path={OUT}/models/qnli"]
+    server = ["-m", "serving", "--model_name=topics", f"--model_base_path={OUT}/models/topics"]
     server.append(f"--rest_api_port={port}")
     print(f"\n=== Serving over TF Serving's REST interface\n  $ python {' '.join(server)} &")
     process = subprocess.Popen([sys.executable, *server], env=_environment())
     try:
         _wait_until_ready(process, port)
-        pairs = "".join(f"{QUESTION}\t{sentence}\n" for sentence in SENTENCES)
-        client = ["-m", "serving.client", f"--url=http://localhost:{port}", "--model_name=qnli"]
-        print(f"  $ printf '{pairs!s}' | python {' '.join(client)}".replace("\n", "\\n"))
-        subprocess.run([sys.executable, *client], input=pairs, text=True, check=True)
+        client = ["-m", "serving.client", f"--url=http://localhost:{port}", "--model_name=topics"]
+        print(f"  $ python {shlex.join([*client, *QUESTIONS])}", flush=True)
+        subprocess.run([sys.executable, *client, *QUESTIONS], check=True)
         print("  open next: serving/rest.py")
     finally:
         process.terminate()
