@@ -43,10 +43,16 @@ def main():
             (line,) = panel.plot(steps, _running_mean(values), label=f"{shown}, training")
             if name in held_out:
                 panel.plot(steps[-1], held_out[name], "o", color=line.get_color())
-                panel.annotate(f"{held_out[name]:.3f} held out", (steps[-1], held_out[name]))
+                panel.annotate(
+                    f"{held_out[name]:.3f} held out",
+                    (steps[-1], held_out[name]),
+                    xytext=(0, 7),
+                    textcoords="offset points",
+                    horizontalalignment="right",
+                )
         panel.set_xlabel("updates")
         panel.set_ylabel(label)
-        panel.legend()
+        panel.legend(loc="center right")
     figure.suptitle(arguments.title)
     figure.tight_layout()
     with files.replacing(arguments.output) as temporary:
