@@ -147,27 +147,38 @@ def new_model(config, card):
     return models.ClassifierModel(config, num_classes=card.num_outputs)
 
 
-def create(path, config, vocab_file, card):
-    """Writes the description into `path`, or checks that it holds the same one.
+def prepare(path, config, vocab_file, card):
+    """Checks that a run may have `path` as its directory; writes nothing.
 
-    So a run that is started again goes on, and another run's directory is never mixed into.
+    A run that is started again may go on; another run's directory is never mixed into.
 
     Returns:
-      the opened `ModelDirectory`.
+      `ModelDirectory`, of which nothing need be on disk yet.
 
     Raises:
       InputError: `path` belongs to another run, and the message lists what differs; or it holds
         a released checkpoint.
     """
-    os.makedirs(path, exist_ok=True)
     if os.path.isfile(os.path.join(path, _CARD_FILE)):
-        _check_same(ModelDirectory.open(path, "--output_dir"), config, vocab_file, card)
-    else:
-        if os.path.isfile(os.path.join(path, "bert_model.ckpt.index")):
-            raise InputError(
-                f"--output_dir={path} holds a released checkpoint, whose configuration and "
-                "vocabulary would be overwritten. Give a new directory."
-            )
+        found = ModelDirectory.open(path, "--output_dir")
+        _check_same(found, config, vocab_file, card)
+        return found
+    if os.path.isfile(os.path.join(path, "bert_model.ckpt.index")):
+        raise InputError(
+            f"--output_dir={path} holds a released checkpoint, whose configuration and "
+            "vocabulary would be overwritten. Give a new directory."
+        )
+    return ModelDirectory(path, config, vocab.from_file(vocab_file), card)
+
+
+def create(path, config, vocab_file, card):
+    """Writes the description into `path` unless it is there; arguments and errors of `prepare`.
+
+    Returns:
+      the opened `ModelDirectory`.
+    """
+    prepare(path, config, vocab_file, card)
+    if not os.path.isfile(os.path.join(path, _CARD_FILE)):
         with files.replacing(os.path.join(path, _VOCAB_FILE)) as temporary:
             shutil.copyfile(vocab_file, temporary)
         files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())

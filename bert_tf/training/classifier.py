@@ -54,7 +54,7 @@ def run(options):
     task, start, data = _read(options)
     strategy = start_lib.set_up(options)
     card = _card(task, options)
-    directory = model_directory.create(options.output_dir, start.config, start.vocab_file, card)
+    directory = model_directory.prepare(options.output_dir, start.config, start.vocab_file, card)
     flagging.announce(options)
     results = {}
     if options.do_train:

@@ -31,7 +31,7 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
       rows: `batching.Rows` with labels.
       options: `options.FineTuning`.
       strategy: `tf.distribute.Strategy`.
-      directory: opened `ModelDirectory`; gets `last` and, with `evaluate`, `best`.
+      directory: `ModelDirectory`; gets `last` and, with `evaluate`, `best`.
       objective: `objectives.Objective`.
       main_metric: str, the key of `evaluate`'s result that decides which weights are the best.
       evaluate: callable from the model to a dict of metrics, or None without a dev set.

@@ -39,7 +39,7 @@ def run(options):
         check.record_names(paths, features.PRETRAINING, sizes)
         check.check_ids(paths, start.config.vocab_size)
     strategy = start_lib.set_up(options)
-    directory = model_directory.create(
+    directory = model_directory.prepare(
         options.output_dir, start.config, start.vocab_file, _card(options, start)
     )
     flagging.announce(options)

@@ -42,7 +42,7 @@ def run(options):
         do_lower_case=options.do_lower_case,
         max_seq_length=options.max_seq_length,
     )
-    directory = model_directory.create(options.output_dir, start.config, start.vocab_file, card)
+    directory = model_directory.prepare(options.output_dir, start.config, start.vocab_file, card)
     flagging.announce(options)
     if options.do_train:
         evaluate = questions.evaluate if options.do_eval else None

@@ -118,7 +118,7 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
       start: `Start`.
       options: `options.Training`.
       strategy: `tf.distribute.Strategy`.
-      directory: opened `ModelDirectory`.
+      directory: `ModelDirectory`, see `model_directory.prepare`.
       objective: `objectives.Objective`.
       schedule: `optimizer.Schedule`.
       identity: dict, see `loop.Loop`.
@@ -126,6 +126,7 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
     with strategy.scope():
         model = model_directory.new_model(start.config, directory.card)
         _load_initial_weights(model, start.checkpoint, directory.card.kind)
+        _describe(directory, start)
         optimizer = AdamW(
             [variable.value for variable in model.trainable_variables],
             schedule,
@@ -160,7 +161,7 @@ def trained_model(directory, start):
     """The best weights of a model directory; without any, those of `--init_checkpoint`.
 
     Args:
-      directory: opened `ModelDirectory`.
+      directory: `ModelDirectory`, see `model_directory.prepare`.
       start: `Start`; its checkpoint must then hold the head as well.
 
     Raises:
@@ -176,4 +177,10 @@ def trained_model(directory, start):
         )
     model = model_directory.new_model(start.config, directory.card)
     print(checkpoints.load(model, start.checkpoint, skip=_PRETRAINING_HEADS), flush=True)
+    _describe(directory, start)
     return model
+
+
+def _describe(directory, start):
+    """Writes what the model is, now that the weights fit: a refused run leaves nothing."""
+    model_directory.create(directory.path, start.config, start.vocab_file, directory.card)

@@ -72,6 +72,26 @@ def _norm(name, size):
 
 
 @pytest.fixture
+def classifier_options(tiny_bert):
+    """`classifier_options(data, **changes)`: options of run_classifier.py that train in `data`."""
+    from bert_tf import options
+
+    def make(data, **changes):
+        values = {
+            "bert_config_file": f"{tiny_bert}/config.json",
+            "vocab_file": f"{tiny_bert}/vocab.txt",
+            "init_checkpoint": str(tiny_bert),
+            "output_dir": f"{data}/out",
+            "data_dir": str(data),
+            "task_name": "qnli",
+            "do_train": True,
+        }
+        return options.Classifier(**values | changes)
+
+    return make
+
+
+@pytest.fixture
 def checkout(tmp_path):
     """A directory that looks like the repository, to run commands in without writing into it."""
     for entry in REPOSITORY.iterdir():

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf import options
 from bert_tf.training import classifier
 
 WORDS = "who wrote this book when did she live it was about love and pride".split()
@@ -29,22 +28,22 @@ def sts_b(tmp_path):
     return tmp_path
 
 
-def make_options(bert, data, **changes):
-    values = {
-        "bert_config_file": f"{bert}/config.json",
-        "vocab_file": f"{bert}/vocab.txt",
-        "init_checkpoint": str(bert),
-        "output_dir": f"{data}/out",
-        "data_dir": str(data),
-        "task_name": "sts-b",
-        "do_train": True,
-        "do_eval": True,
-        "train_batch_size": 4,
-        "num_train_epochs": 2.0,
-        "learning_rate": 1e-3,
-        "max_seq_length": 23,
-    }
-    return options.Classifier(**values | changes)
+@pytest.fixture
+def make_options(classifier_options):
+    """`classifier_options` of a short run that is evaluated."""
+
+    def make(data, **changes):
+        values = {
+            "task_name": "sts-b",
+            "do_eval": True,
+            "train_batch_size": 4,
+            "num_train_epochs": 2.0,
+            "learning_rate": 1e-3,
+            "max_seq_length": 23,
+        }
+        return classifier_options(data, **values | changes)
+
+    return make
 
 
 def results(directory):
@@ -56,8 +55,8 @@ def table(path):
     return [line.split("\t") for line in path.read_text().splitlines()]
 
 
-def test_files_of_a_regression(tiny_bert, sts_b):
-    classifier.run(make_options(tiny_bert, sts_b, do_predict=True))
+def test_files_of_a_regression(make_options, sts_b):
+    classifier.run(make_options(sts_b, do_predict=True))
     found = results(sts_b / "out")
     assert found["global_step"] == 8  # two epochs of ceil(13 / 4) updates
     assert {"eval_pearson", "eval_spearman", "eval_loss"} <= found.keys()
@@ -70,8 +69,8 @@ def test_files_of_a_regression(tiny_bert, sts_b):
     assert [float(row[1]) for row in named[1:]] == [float(row[0]) for row in scores]
 
 
-def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(tiny_bert, sts_b):
-    trained = make_options(tiny_bert, sts_b, do_predict=True)
+def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(make_options, sts_b):
+    trained = make_options(sts_b, do_predict=True)
     classifier.run(trained)
     classifier.run(
         dataclasses.replace(
@@ -86,7 +85,7 @@ def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(tiny_bert, sts_b):
     assert (sts_b / "elsewhere/test_results.tsv").read_bytes() == expected
 
 
-def test_replicas_train_the_same_model(tiny_bert, sts_b):
+def test_replicas_train_the_same_model(make_options, tiny_bert, sts_b):
     without_dropout = sts_b / "config.json"
     text = (tiny_bert / "config.json").read_text()
     drop = '"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, '
@@ -94,7 +93,6 @@ def test_replicas_train_the_same_model(tiny_bert, sts_b):
     for strategy in ("one_device", "mirrored"):
         classifier.run(
             make_options(
-                tiny_bert,
                 sts_b,
                 bert_config_file=str(without_dropout),
                 distribution_strategy=strategy,
@@ -107,7 +105,7 @@ def test_replicas_train_the_same_model(tiny_bert, sts_b):
         assert four[name] == pytest.approx(value, abs=1e-5), name
 
 
-def test_both_dev_sets_of_mnli(tiny_bert, tmp_path):
+def test_both_dev_sets_of_mnli(make_options, tmp_path):
     names = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse"]
     names += ["sentence2_binary_parse", "sentence1_parse", "sentence2_parse", "sentence1"]
     names += ["sentence2", "label1", "gold_label"]
@@ -117,7 +115,7 @@ def test_both_dev_sets_of_mnli(tiny_bert, tmp_path):
         for i, (text, label) in enumerate(zip(sentences(3), labels, strict=True)):
             rows.append("\t".join([str(i), *["x"] * 7, text, text, label, label]))
         (tmp_path / f"{name}.tsv").write_text("\n".join(rows) + "\n")
-    classifier.run(make_options(tiny_bert, tmp_path, task_name="mnli"))
+    classifier.run(make_options(tmp_path, task_name="mnli"))
     found = results(tmp_path / "out")
     assert found["eval_accuracy"] == found["eval_accuracy_mismatched"]  # the same rows
     assert {"eval_loss", "eval_loss_mismatched"} <= found.keys()
