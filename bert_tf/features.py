@@ -36,6 +36,8 @@ MASKED_LM_POSITIONS = Feature("masked_lm_positions", "masked_lm_positions", "B P
 MASKED_LM_IDS = Feature("masked_lm_ids", "masked_lm_ids", "B P")
 MASKED_LM_WEIGHTS = Feature("masked_lm_weights", "masked_lm_weights", "B P", "float32")
 NEXT_SENTENCE_LABELS = Feature("next_sentence_labels", "next_sentence_labels", "B")
+# Not a released one: which of the texts packed into one row a token belongs to, from 1.
+SEQUENCE_IDS = Feature("sequence_ids", "sequence_ids", "B T")
 LABEL_IDS = Feature("label_ids", "label_ids", "B")
 LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")
 START_POSITIONS = Feature("start_positions", "start_positions", "B")

@@ -11,6 +11,10 @@ import math
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
+# Whole units make the number of masked tokens vary from example to example; measured, so many
+# slots above what is needed on average keep the share that was asked for.
+_SPARE_PREDICTIONS = 3
+
 
 def _require_positive(options, *names):
     for name in names:
@@ -24,6 +28,12 @@ def _require_not_negative(options, *names):
         value = getattr(options, name)
         if not value >= 0:
             raise InputError(f"--{name}={value} must be at least 0.")
+
+
+def _require_seed(options):
+    _require_not_negative(options, "random_seed")
+    if options.random_seed >= 2**31:
+        raise InputError(f"--random_seed={options.random_seed} must be below 2**31.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,9 +93,8 @@ class Training(Devices):
         _require_positive(
             self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
         )
-        _require_not_negative(self, "weight_decay_rate", "random_seed")
-        if self.random_seed >= 2**31:
-            raise InputError(f"--random_seed={self.random_seed} must be below 2**31.")
+        _require_not_negative(self, "weight_decay_rate")
+        _require_seed(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,7 +109,9 @@ class PreTraining(Training):
         None, "(new) vocab.txt; none: the one beside --bert_config_file or --init_checkpoint."
     )
     max_seq_length: int = option(128, "Tokens per example; must equal that of the records.")
-    max_predictions_per_seq: int = option(20, "Masked tokens per example, as in the records.")
+    max_predictions_per_seq: int | None = option(
+        None, "Masked tokens per example, as in the records; none: whatever the records have."
+    )
     num_train_steps: int = option(100_000, "Updates in all.")
     num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -206,7 +217,6 @@ class TextInput:
     )
     text_field: str = option("text", "(new) Field of the JSON lines that holds the text.")
     language: str = option("en", "(new) Language of running text, to split it into sentences.")
-    vocab_file: str = option(REQUIRED, "vocab.txt of the model to pre-train.")
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
 
 
@@ -214,6 +224,7 @@ class TextInput:
 class PretrainingData(TextInput):
     """Flags of create_pretraining_data.py."""
 
+    vocab_file: str = option(REQUIRED, "vocab.txt of the model to pre-train.")
     output_file: str = option(
         REQUIRED,
         "TFRecords to write: comma-separated files, each of which gets an equal share of the "
@@ -264,6 +275,7 @@ class PretrainingData(TextInput):
         _require_positive(
             self, "max_predictions_per_seq", "dupe_factor", "max_ngram", "num_workers"
         )
+        _require_seed(self)
         if self.max_seq_length < 5:
             raise InputError(
                 f"--max_seq_length={self.max_seq_length} must be at least 5: [CLS], two [SEP] and "
@@ -298,4 +310,49 @@ class PretrainingData(TextInput):
         """P, the masked tokens of an example at the most."""
         if self.max_predictions_per_seq is not None:
             return self.max_predictions_per_seq
-        return math.ceil(round(self.masked_lm_prob * self.max_seq_length, 6))
+        needed = math.ceil(round(self.masked_lm_prob * self.max_seq_length, 6))
+        return needed if self.unit == "piece" else needed + _SPARE_PREDICTIONS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LearnVocabulary(TextInput):
+    """Flags of bert_tf.text.learn_vocab."""
+
+    output_file: str = option(REQUIRED, "vocab.txt to write.")
+    vocab_size: int = option(
+        30522, "Tokens in all, special and [unused] ones included; of --extend, that of its file."
+    )
+    num_unused: int | None = option(
+        None, "[unused] slots; none: as many as released, 994, or 101 with --do_lower_case=false."
+    )
+    min_frequency: int = option(
+        2, "How often a piece of more than one character, or a word to add, must occur."
+    )
+    character_coverage: float = option(
+        1.0,
+        "Share of the text's characters that get tokens of their own, the most frequent ones "
+        "first. Words with any of the others become [UNK].",
+    )
+    extend: str | None = option(
+        None,
+        "Released vocab.txt: put words of the text into its [unused] slots instead of learning "
+        "a new vocabulary.",
+    )
+    num_new_words: int | None = option(
+        None, "Words for --extend to add at the most; none: one for each [unused] slot."
+    )
+    eval_file: str | None = option(
+        None, "Text of the same format that is not learned from, to measure the vocabulary on."
+    )
+    num_workers: int | None = option(None, "Processes that count words; none: one per core.")
+
+    def __post_init__(self):
+        _require_positive(self, "vocab_size", "min_frequency", "num_new_words", "num_workers")
+        if not 0 < self.character_coverage <= 1:
+            raise InputError(f"--character_coverage={self.character_coverage} must be in (0, 1].")
+        if self.num_unused is not None:
+            _require_not_negative(self, "num_unused")
+        if self.num_new_words is not None and not self.extend:
+            raise InputError("--num_new_words needs --extend, the vocabulary to add words to.")
+        if self.num_unused is not None and self.extend:
+            raise InputError("--num_unused is for a new vocabulary; --extend keeps every slot.")

@@ -41,6 +41,14 @@ class Progress:
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._print_line()
 
+    def skip(self, amount):
+        """Counts `amount` units as done before the start, so that they do not count as speed."""
+        self._done += amount
+        self._first += amount
+        if self._on_terminal:
+            self._bar.initial += amount
+            self._bar.update(amount)
+
     def close(self):
         """Ends the display; off a terminal, with a last line."""
         self._bar.close()

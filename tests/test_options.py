@@ -219,6 +219,8 @@ def test_training_on_a_tpu_is_refused_with_the_way_out():
         ("create_pretraining_data.py", DATA, "max_seq_length=4", "must be at least 5"),
         ("create_pretraining_data.py", DATA, "max_predictions_per_seq=0", "must be above 0"),
         ("create_pretraining_data.py", DATA, "dupe_factor=0", "must be above 0"),
+        ("create_pretraining_data.py", DATA, "random_seed=-1", "must be at least 0"),
+        ("create_pretraining_data.py", DATA, f"random_seed={2**31}", r"must be below 2\*\*31"),
         ("create_pretraining_data.py", DATA, "masked_lm_prob=0", r"must be in \(0, 1\]"),
         ("create_pretraining_data.py", DATA, "masked_lm_prob=1.1", r"must be in \(0, 1\]"),
         ("create_pretraining_data.py", DATA, "short_seq_prob=-0.1", r"must be in \[0, 1\]"),

@@ -1,90 +1,192 @@
-"""Documents to pre-training examples: pairs, packed and masked, one pass over one document."""
+"""Pools of documents to pre-training examples: drawn, packed and masked, many rows at a time."""
 
 import dataclasses
-import functools
+import itertools
 import random
 from typing import NamedTuple
 
-from bert_tf.examples import pairs
+import numpy as np
+
+from bert_tf.examples import pairs, sequences
 from bert_tf.examples.masking import Masker
-from bert_tf.examples.packing import pack
+from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 
+_BLOCK_ROWS = 2048  # so that what is worked on together stays in the processor's cache
+PAIR_OBJECTIVES = ("nsp", "sop")
+NO_PAIR = -1
 
-class PretrainingExample(NamedTuple):
-    """One example before padding.
+
+def row_dtype(max_seq_length, max_predictions_per_seq, vocab_size):
+    """One example as a row of a structured array; what is beyond its length is 0.
+
+    Fields:
+      word_ids: [T], masked, with special tokens.
+      num_tokens: tokens of the row, special tokens included.
+      num_type_a: those of them that have type 0; the others have type 1.
+      positions: [P], ascending, of the tokens to predict.
+      labels: [P], the ids that stood there.
+      num_predictions: how many there are.
+      pair_label: 1: the second text is a random one, or the two are swapped; else 0, and
+        `NO_PAIR` where there is one text only.
+      num_sequences: sequences in the row; more than one only where they are packed, and then
+        each starts with a [CLS].
+      is_capped: whether P kept the share of masked tokens down.
+    """
+    id_type = "<u2" if vocab_size <= 2**16 else "<u4"
+    place_type = "<u2" if max_seq_length < 2**16 else "<u4"
+    return np.dtype(
+        [
+            ("word_ids", id_type, (max_seq_length,)),
+            ("num_tokens", place_type),
+            ("num_type_a", place_type),
+            ("positions", place_type, (max_predictions_per_seq,)),
+            ("labels", id_type, (max_predictions_per_seq,)),
+            ("num_predictions", place_type),
+            ("pair_label", "i1"),
+            ("num_sequences", place_type),
+            ("is_capped", "?"),
+        ]
+    )
+
+
+class _Layout(NamedTuple):
+    """What the texts of a block of rows are.
 
     Attributes:
-      word_ids: list of int, [CLS] a [SEP] b [SEP], masked.
-      type_ids: list of int, as long.
-      positions: list of int, ascending, of the tokens to predict.
-      labels: list of int, the ids that stood at `positions`.
-      is_random_next: whether the second text is from another document.
-      is_capped: whether `max_predictions_per_seq` kept the share of masked tokens down.
+      spans: int64 [texts, 2], start and end of each in the ids of the pool.
+      counts: int64 [n], texts of each row.
+      pair_labels: int64 [n].
     """
 
-    word_ids: list
-    type_ids: list
-    positions: list
-    labels: list
-    is_random_next: bool
-    is_capped: bool
+    spans: np.ndarray
+    counts: np.ndarray
+    pair_labels: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExampleMaker:
-    """Makes the examples of a document; what it makes depends on its arguments alone.
+    """Makes the examples of documents; what it makes depends on its arguments alone.
 
     Attributes:
       vocabulary: `text.vocab.Vocabulary`.
       masker: `masking.Masker`.
-      max_seq_length: int, special tokens included.
+      objective: str, see `options.PretrainingData`.
+      max_seq_length: int, T, special tokens included.
+      max_predictions_per_seq: int, P.
       short_seq_prob: float, see `pairs.pairs`.
       random_seed: int.
     """
 
     vocabulary: Vocabulary
     masker: Masker
+    objective: str
     max_seq_length: int
+    max_predictions_per_seq: int
     short_seq_prob: float
     random_seed: int
 
     @property
-    def room(self):
-        """Tokens of a pair without the special ones."""
-        return self.max_seq_length - pairs.NUM_SPECIAL_TOKENS
+    def row_dtype(self):
+        """`row_dtype` for these lengths and this vocabulary."""
+        return row_dtype(self.max_seq_length, self.max_predictions_per_seq, len(self.vocabulary))
 
-    @functools.cached_property
-    def _is_continuation(self):
-        return self.vocabulary.continuations
+    def rows(self, pool, part, key, pass_number):
+        """Yields the examples of one pass over the documents of one part of a pool.
 
-    def document(self, number, sentences, num_bytes):
-        """`pairs.document` for this length and vocabulary."""
-        return pairs.document(number, sentences, num_bytes, self.room, self._is_continuation)
+        Args:
+          pool: `pool.Pool`.
+          part: int, which of its parts.
+          key: tuple of ints that stands for this part in the whole corpus; with the seed and the
+            pass it seeds every random draw, so what comes does not depend on what was made before.
+          pass_number: int.
 
-    def examples(self, pool, index, pass_number):
-        """Yields the `PretrainingExample`s of one pass over one document of a pool.
-
-        Random draws are seeded by the seed, the pass and the number of the document in the
-        input, so they do not depend on which documents were worked on before.
+        Yields:
+          structured arrays [n] of `row_dtype`.
         """
-        number = pool.documents[index].number
-        rng = random.Random(f"{self.random_seed} {pass_number} {number}")
-        for pair in pairs.pairs(
+        documents = range(pool.first_documents[part], pool.first_documents[part + 1])
+        seed = (self.random_seed, pass_number, *key)
+        rng, bits = random.Random(" ".join(map(str, seed))), RandomBits(*seed)
+        draw = self._pairs if self.objective in PAIR_OBJECTIVES else self._sequences
+        for layout in draw(pool, documents, rng):
+            yield self._masked(pool, layout, bits)
+
+    def _pairs(self, pool, documents, rng):
+        """Yields the layouts of all pairs, a block at a time."""
+        drawn = pairs.pairs(
             pool,
-            index,
+            documents,
             rng,
-            room=self.room,
+            room=self.max_seq_length - pairs.NUM_SPECIAL_TOKENS,
             short_seq_prob=self.short_seq_prob,
-            is_continuation=self._is_continuation,
-        ):
-            word_ids, type_ids = pack(pair.ids_a, pair.ids_b, self.vocabulary, self.max_seq_length)
-            masked = self.masker(word_ids, rng)
-            yield PretrainingExample(
-                masked.word_ids,
-                type_ids,
-                masked.positions,
-                masked.labels,
-                pair.is_random_next,
-                masked.is_capped,
-            )
+            swap=self.objective == "sop",
+        )
+        while block := list(itertools.islice(drawn, _BLOCK_ROWS)):
+            found = np.array(block, np.int64)
+            yield _Layout(found[:, :4].reshape(-1, 2), np.full(len(block), 2), found[:, 4])
+
+    def _sequences(self, pool, documents, rng):
+        """Yields the layouts of all rows of single sequences, a block at a time."""
+        room = self.max_seq_length - sequences.NUM_SPECIAL_TOKENS
+        if self.objective == "full_sentences":
+            rows = sequences.full_sentences(pool, documents, rng, room)
+        elif self.objective == "packed":
+            rows = sequences.packed(pool, documents, self.max_seq_length)
+        else:
+            rows = ([span] for span in sequences.doc_sentences(pool, documents, room))
+        while block := list(itertools.islice(rows, _BLOCK_ROWS)):
+            spans = np.array([span for row in block for span in row], np.int64)
+            counts = np.array([len(row) for row in block])
+            yield _Layout(spans, counts, np.full(len(block), NO_PAIR))
+
+    def _masked(self, pool, layout, bits):
+        """The rows of a block, packed and masked."""
+        rows = np.zeros(len(layout.counts), self.row_dtype)
+        word_ids, unit_starts, num_tokens, num_first = self._packed(pool, layout)
+        masked = self.masker(word_ids, unit_starts, bits)
+        rows["word_ids"] = masked.word_ids
+        rows["num_tokens"] = num_tokens
+        rows["num_type_a"] = num_first if self.objective in PAIR_OBJECTIVES else num_tokens
+        rows["positions"] = masked.positions
+        rows["labels"] = masked.labels
+        rows["num_predictions"] = masked.num_predictions
+        rows["pair_label"] = layout.pair_labels
+        rows["num_sequences"] = layout.counts if self.objective == "packed" else 1
+        rows["is_capped"] = masked.is_capped
+        return rows
+
+    def _packed(self, pool, layout):
+        """Copies the texts of a block out of the pool, special tokens around them.
+
+        Returns:
+          word_ids int32 [n T], unit_starts bool [n T] or None, num_tokens int64 [n], and of them
+          int64 [n] those up to the end of the first text.
+        """
+        spans, counts = layout.spans, layout.counts
+        num_rows, length = len(counts), self.max_seq_length
+        row_of_text = np.repeat(np.arange(num_rows), counts)
+        first_text = np.cumsum(counts) - counts
+        has_cls = np.full(len(spans), self.objective == "packed")
+        has_cls[first_text] = True
+
+        lengths = spans[:, 1] - spans[:, 0]
+        sizes = has_cls + lengths + 1
+        before = np.cumsum(sizes) - sizes
+        num_tokens = np.add.reduceat(sizes, first_text)
+        # Where each text starts in the rows, laid one behind the other.
+        starts = row_of_text * length + before - before[first_text][row_of_text] + has_cls
+
+        word_ids = np.full(num_rows * length, self.vocabulary.pad_id, np.int32)
+        word_ids[starts[has_cls] - 1] = self.vocabulary.cls_id
+        word_ids[starts + lengths] = self.vocabulary.sep_id
+        done = np.cumsum(lengths) - lengths
+        index = np.arange(lengths.sum())
+        source = index + np.repeat(spans[:, 0] - done, lengths)
+        target = index + np.repeat(starts - done, lengths)
+        word_ids[target] = pool.ids[source]
+        unit_starts = None
+        if pool.unit_starts is not None:
+            unit_starts = np.zeros(num_rows * length, bool)
+            unit_starts[target] = pool.unit_starts[source]
+            unit_starts = unit_starts.reshape(num_rows, length)
+        return word_ids.reshape(num_rows, length), unit_starts, num_tokens, sizes[first_text]

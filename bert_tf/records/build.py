@@ -1,29 +1,33 @@
-"""Text to pre-training TFRecords: documents, pairs, masks, records, in a stream.
+"""Text to pre-training TFRecords, however long the text: what runs, in what order, and its end.
 
-The output depends on the input, the flags and the seed alone. Memory holds two pools of
-documents and one buffer of records, however long the input is.
+The work is cut into units of text (`stages` says what is done to one), which worker processes take
+one by one and leave in a scratch directory. Memory holds what the workers are at, whatever the
+size of the corpus; a build that was killed goes on with the units that are missing. Inputs count
+in the order of their hashes, units in the order of their inputs, and every random draw is seeded by
+what it is for. So the bytes of the shards depend on the text, the options and the seed alone.
 """
 
-import itertools
+import contextlib
+import errno
+import hashlib
+import json
 import os
-import random
+import re
+import shutil
 
 from bert_tf import files, flagging
 from bert_tf.errors import InputError
-from bert_tf.examples import pairs
-from bert_tf.examples.masking import Masker
-from bert_tf.examples.pretraining import ExampleMaker
+from bert_tf.examples.pretraining import row_dtype
 from bert_tf.progress import Progress
-from bert_tf.records import write
-from bert_tf.records.summary import Summary
-from bert_tf.text import documents, vocab
-from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.records import manifest, plan, scratch, summary
+from bert_tf.records.workers import Workers
+from bert_tf.text import documents, inputs, vocab
 
 # Random second texts come from the same pool; so many tokens are about 20 MB of English.
 POOL_TOKENS = 2**22
-# Records are written in random order over so many bytes, e.g. 75,000 records of length 128.
-SHUFFLE_BYTES = 64 * 2**20
-_NUM_EXAMPLES_TO_PRINT = 2
+_MANY_TASKS = 4  # for each worker, so that none waits long for the last one
+# Options that change nothing in the examples.
+_NOT_IDENTITY = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
 
 
 def run(options):
@@ -33,53 +37,49 @@ def run(options):
       options: `options.PretrainingData`.
 
     Returns:
-      `summary.Summary`.
+      (`summary.TextCounts`, `summary.ExampleCounts`).
 
     Raises:
       InputError: a file is missing or not what it should be, the vocabulary has another
-        casing, or the text has fewer than two documents of two sentences.
+        casing, the text has too few documents, or the disk is full.
     """
-    inputs = files.expand(options.input_file, "--input_file")
-    outputs = _outputs(options.output_file, inputs)
+    paths = inputs.find(options.input_file)
+    outputs = output_paths(options.output_file, paths)
     vocabulary = vocab.from_file(options.vocab_file)
     vocab.check_casing(vocabulary, options.do_lower_case)
     flagging.announce(options)
-
-    maker = ExampleMaker(
-        vocabulary=vocabulary,
-        masker=Masker(
-            vocabulary,
-            options.masked_lm_prob,
-            options.max_predictions_per_seq,
-            options.do_whole_word_mask,
-        ),
-        max_seq_length=options.max_seq_length,
-        short_seq_prob=options.short_seq_prob,
-        random_seed=options.random_seed,
-    )
-    tokenizer = WordPieceTokenizer(vocabulary, options.do_lower_case)
-    summary = Summary(vocabulary, options)
-    progress = _TextProgress(sum(map(os.path.getsize, inputs)), 1 + options.dupe_factor)
-    with write.replacing_all(outputs) as writers:
-        stream = _documents(documents.read(inputs), tokenizer, maker, summary, progress)
-        records = _records(pairs.pools(stream, POOL_TOKENS), maker, options, summary, progress)
-        rng = random.Random(f"{options.random_seed} order of the records")
-        next_writer = itertools.cycle(writers)
-        for record in shuffled(records, rng, SHUFFLE_BYTES):
-            next(next_writer).write(record)
-        progress.close()
-        if summary.num_examples < len(outputs):
-            raise InputError(
-                f"The input gives {summary.num_examples} example(s), fewer than the "
-                f"{len(outputs)} files of --output_file. Name fewer files."
-            )
-    print(summary.text(), flush=True)
-    return summary
+    corpus = _hashed(paths, options.input_format)
+    identity = {name: value for name, value in vars(options).items() if name not in _NOT_IDENTITY}
+    identity |= {
+        "vocabulary": vocabulary.sha256,
+        "inputs": [each["sha256"] for each in corpus],
+        "number of output files": len(outputs),
+    }
+    directory = _scratch_directory(options, outputs)
+    with _disk_full_explained(directory), scratch.opened(directory, identity) as parts:
+        build = _Build(options, parts, corpus, vocabulary, outputs)
+        counts = build.run()
+        for source, path in zip(build.shard_paths, outputs, strict=True):
+            _move(source, path)
+        manifest.add(outputs, build.shards, options, vocabulary, corpus, *counts)
+    print(summary.text(*counts, options), flush=True)
+    return counts
 
 
-def _outputs(output_file, inputs):
-    """The paths of --output_file, checked."""
-    paths = [part.strip() for part in output_file.split(",") if part.strip()]
+def output_paths(output_file, input_paths):
+    """The paths of --output_file, checked; `name@3` stands for three files.
+
+    Raises:
+      InputError: none is named, one is named twice, is a directory or an input.
+    """
+    paths = []
+    for part in filter(None, (part.strip() for part in output_file.split(","))):
+        sharded = re.fullmatch(r"(.+)@([1-9]\d{0,4})", part)
+        if sharded:
+            name, count = sharded[1], int(sharded[2])
+            paths += [f"{name}-{number:05d}-of-{count:05d}" for number in range(count)]
+        else:
+            paths.append(part)
     if not paths:
         raise InputError("--output_file is empty; it takes a comma-separated list of files.")
     for path in paths:
@@ -88,95 +88,202 @@ def _outputs(output_file, inputs):
     resolved = [os.path.realpath(path) for path in paths]
     if len(set(resolved)) < len(resolved):
         raise InputError(f"--output_file={output_file} names a file twice.")
-    if overwritten := set(resolved) & {os.path.realpath(path) for path in inputs}:
+    if overwritten := set(resolved) & {os.path.realpath(path) for path in input_paths}:
         raise InputError(f"--output_file names the input {sorted(overwritten)[0]}.")
     return paths
 
 
-def _documents(texts, tokenizer, maker, summary, progress):
-    """Tokenizes a stream of `documents.Document` to `pairs.Document`s of two sentences or more."""
-    for number, text in enumerate(texts):
-        sentences = [tokenizer.encode(sentence) for sentence in text.sentences]
-        document = maker.document(number, sentences, text.num_bytes)
-        summary.add_document(text, document)
-        if document.num_sentences >= 2:
-            progress.advance(text.num_bytes)
-            yield document
-        else:
-            progress.skip(text.num_bytes)
+def _scratch_directory(options, outputs):
+    first = os.path.abspath(outputs[0])
+    parent = options.scratch_dir or os.path.dirname(first)
+    return os.path.join(parent, f".{os.path.basename(first)}.unfinished")
 
 
-def _records(document_pools, maker, options, summary, progress):
-    """Yields the records of all passes over all documents, as bytes."""
-    for pool in document_pools:
-        for pass_number in range(options.dupe_factor):
-            for index, document in enumerate(pool.documents):
-                for example in maker.examples(pool, index, pass_number):
-                    if summary.num_examples < _NUM_EXAMPLES_TO_PRINT:
-                        print(_as_text(example, maker.vocabulary), flush=True)
-                    summary.add_example(example)
-                    yield write.encode(
-                        write.pretraining_values(
-                            example, options.max_seq_length, options.max_predictions_per_seq
-                        )
-                    )
-                progress.advance(document.num_bytes)
+def _hashed(paths, input_format):
+    """What is known of each input, in the order that the build takes them: that of their hashes.
 
-
-def shuffled(records, rng, buffer_bytes):
-    """Yields all records in a random order, holding no more than `buffer_bytes` and one.
-
-    Args:
-      records: iterable of bytes.
-      rng: `random.Random`.
-      buffer_bytes: int.
+    Returns:
+      list of dicts with "path", "format", "bytes" and "sha256".
     """
-    held, size = [], 0
-
-    def take():
-        place = int(rng.random() * len(held))
-        held[place], held[-1] = held[-1], held[place]
-        return held.pop()
-
-    for record in records:
-        held.append(record)
-        size += len(record)
-        while size > buffer_bytes:
-            taken = take()
-            size -= len(taken)
-            yield taken
-    while held:
-        yield take()
-
-
-def _as_text(example, vocabulary):
-    """An example to look at: its tokens, what is to be predicted, and the label."""
-    tokens = vocabulary.tokens
-    wanted = zip(example.positions, example.labels, strict=True)
-    return (
-        f"Example:\n  {' '.join(tokens[word_id] for word_id in example.word_ids)}\n"
-        f"  to predict: {', '.join(f'{place} {tokens[label]}' for place, label in wanted)}\n"
-        f"  second text: {'from another document' if example.is_random_next else 'the next one'}"
-    )
+    progress = Progress("read", sum(map(os.path.getsize, paths)), "bytes", unit_scale=True)
+    found = []
+    for path in paths:
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+                progress.advance(len(block))
+        found.append(
+            {
+                "path": path,
+                "format": inputs.resolve_format(path, input_format),
+                "bytes": os.path.getsize(path),
+                "sha256": digest.hexdigest(),
+            }
+        )
+    progress.close()
+    return sorted(found, key=lambda each: each["sha256"])
 
 
-class _TextProgress:
-    """Progress in bytes of text, each of which is worked on `num_passes` times."""
+class _Build:
+    """The stages of one build, each left out as far as its parts are there.
 
-    def __init__(self, num_bytes, num_passes):
-        self._progress = Progress("create", num_bytes, "bytes", unit_scale=True)
-        self._num_passes = num_passes
-        self._work = 0
+    Attributes:
+      shard_paths: list of str, where the shards are, but for those that were moved before.
+      shards: list of dicts, what `manifest` says of each shard, after `run`.
+    """
 
-    def skip(self, num_bytes):
-        """Counts text that no further pass will see."""
-        self.advance(num_bytes * self._num_passes)
+    def __init__(self, options, parts, corpus, vocabulary, outputs):
+        self._options, self._parts, self._corpus = options, parts, corpus
+        self._outputs, self._num_shards = outputs, len(outputs)
+        self._row_bytes = row_dtype(
+            options.max_seq_length, options.num_predictions, len(vocabulary)
+        ).itemsize
+        self.shard_paths = [parts.shard(number) for number in range(len(outputs))]
+        self.shards = []
 
-    def advance(self, num_bytes):
-        """Counts text that one pass has seen."""
-        before = self._work // self._num_passes
-        self._work += num_bytes
-        self._progress.advance(self._work // self._num_passes - before)
+    def run(self):
+        """Runs the stages; returns (`TextCounts`, `ExampleCounts`)."""
+        options = self._options
+        with Workers(_num_workers(options), _stages, options, self._parts) as workers:
+            units = self._tokenize(workers)
+            read = _sum(summary.TextCounts, units)
+            units = [unit for unit in units if unit["num_documents"]]
+            pools = self._pools(units)
+            num_tokens = sum(unit["num_tokens"] for unit in units)
+            num_buckets = plan.num_buckets(options, num_tokens, self._row_bytes, self._num_shards)
+            made = self._draw(workers, units, pools, num_buckets)
+            if made.num_examples < self._num_shards:
+                raise InputError(
+                    f"The input gives {made.num_examples} example(s), fewer than the "
+                    f"{self._num_shards} files of --output_file. Name fewer files."
+                )
+            keys = [tuple(unit["key"]) for unit in units]
+            self._write(workers, keys, num_buckets, made.num_examples)
+        return read, made
 
-    def close(self):
-        self._progress.close()
+    def _tokenize(self, workers):
+        """Stage 1; returns the headers of all units in their order."""
+        known = self._parts.note("units")
+        if os.path.exists(known):
+            with open(known, encoding="utf-8") as file:
+                return json.load(file)
+        headers = {}
+        progress = Progress("tokenize", None, "bytes", unit_scale=True)
+
+        def missing():
+            for number, each in enumerate(self._corpus):
+                for unit in documents.units(each["path"], each["format"]):
+                    key = (number, unit.number)
+                    headers[key] = scratch.header(self._parts.tokens(key))
+                    if headers[key] is None:
+                        yield key, unit
+
+        for header in workers.run("tokenize", missing()):
+            headers[tuple(header["key"])] = header
+            progress.advance(header["counts"]["num_bytes"])
+        progress.close()
+        headers = [headers[key] for key in sorted(headers)]
+        files.write_text(known, json.dumps(headers))
+        return headers
+
+    def _pools(self, units):
+        sizes = [(tuple(u["key"]), u["num_tokens"], u["num_documents"]) for u in units]
+        return plan.pools(self._options, sizes, POOL_TOKENS)
+
+    def _draw(self, workers, units, pools, num_buckets):
+        """Stage 2; returns the `ExampleCounts` of all units."""
+        num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
+        progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
+        headers = []
+
+        def missing():
+            for pool, keys in self._draw_tasks(pools):
+                found = {key: scratch.header(self._parts.rows(key)) for key in keys}
+                done = [header for header in found.values() if header]
+                headers.extend(done)
+                progress.skip(sum(num_bytes[key] for key, header in found.items() if header))
+                if left := [key for key, header in found.items() if not header]:
+                    yield pool, left, num_buckets
+
+        for found in workers.run("draw", missing()):
+            headers += found
+            progress.advance(sum(num_bytes[tuple(header["key"])] for header in found))
+        progress.close()
+        return _sum(summary.ExampleCounts, headers)
+
+    def _draw_tasks(self, pools):
+        """Yields (pool, units of it to draw from): whole pools if there are enough of them."""
+        num_workers = _num_workers(self._options)
+        is_split = num_workers > 1 and len(pools) < _MANY_TASKS * num_workers
+        for keys in pools:
+            size = max(1, len(keys) // (_MANY_TASKS * num_workers)) if is_split else len(keys)
+            for start in range(0, len(keys), size):
+                yield keys, keys[start : start + size]
+
+    def _write(self, workers, keys, num_buckets, num_examples):
+        """Stage 3; fills in `shards`."""
+        progress = Progress("write", num_examples, "examples")
+        tasks = []
+        for number in range(self._num_shards):
+            header = scratch.header(self.shard_paths[number])
+            if header and self._is_there(number, header["bytes"]):
+                self.shards.append((number, header))
+                progress.skip(header["records"])
+            else:
+                tasks.append((number, keys, self._num_shards, num_buckets))
+        for number, header in workers.run("shard", tasks):
+            self.shards.append((number, header))
+            progress.advance(header["records"])
+        progress.close()
+        self.shards = [header for _, header in sorted(self.shards, key=lambda pair: pair[0])]
+
+    def _is_there(self, number, num_bytes):
+        """Whether a shard that was finished before is here, or was moved to its place."""
+        if os.path.exists(self.shard_paths[number]):
+            return True
+        moved = self._outputs[number]
+        return os.path.isfile(moved) and os.path.getsize(moved) == num_bytes
+
+
+def _move(source, path):
+    """Moves a finished file to its place, whole or not at all, also to another disk."""
+    if not os.path.exists(source):  # moved by a run that was killed right after
+        return
+    try:
+        os.replace(source, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with files.replacing(path) as temporary:
+            shutil.copyfile(source, temporary)
+        os.remove(source)
+
+
+def _num_workers(options):
+    return options.num_workers or len(os.sched_getaffinity(0))
+
+
+def _stages(options, parts):
+    """Called in each worker process; TensorFlow is loaded there, not here."""
+    from bert_tf.records.stages import Stages
+
+    return Stages(options, parts)
+
+
+def _sum(kind, headers):
+    return sum((kind(**header["counts"]) for header in headers), start=kind())
+
+
+@contextlib.contextmanager
+def _disk_full_explained(directory):
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise InputError(
+            f"The disk is full ({error.filename or directory}). What is done lies in {directory}; "
+            "free some space, or give a --scratch_dir on another disk before the first run, and "
+            "run the same command again: it goes on where it stopped."
+        ) from None

@@ -11,6 +11,7 @@ import tensorflow as tf
 from bert_tf import features as rows
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.records import manifest
 
 _LENGTH = struct.Struct("<Q")
 _HEADER_BYTES = 12  # uint64 length, uint32 checksum of the length
@@ -79,6 +80,9 @@ def first_examples(path, limit):
 def record_names(paths, features, sizes):
     """Checks the first record of every file and finds out which names the files use.
 
+    Lists must have the length wanted, or at the most that one where a manifest says that the file
+    is not padded.
+
     Args:
       paths: list of str.
       features: iterable of `features.Feature`.
@@ -91,12 +95,12 @@ def record_names(paths, features, sizes):
       InputError: a file is not whole, lacks a feature, has it in another type or length, or
         uses other names than the file before it.
     """
-    first = None
+    first, unpadded = None, manifest.unpadded(paths)
     for path in paths:
         found = first_examples(path, 1)[0].features.feature
         names = {feature: _name(path, found, feature) for feature in features}
         for feature, name in names.items():
-            _check_values(path, found[name], feature, name, sizes)
+            _check_values(path, found[name], feature, name, sizes, path in unpadded)
         first = first or (path, names)
         if names != first[1]:
             raise InputError(
@@ -116,14 +120,26 @@ def _name(path, found, feature):
     )
 
 
-def _check_values(path, value, feature, name, sizes):
+def num_values(path, feature):
+    """How many values of a feature the first record of a file has.
+
+    Raises:
+      InputError: as `first_examples`, or the file lacks the feature.
+    """
+    found = first_examples(path, 1)[0].features.feature
+    value = found[_name(path, found, feature)]
+    kind = value.WhichOneof("kind")
+    return len(getattr(value, kind).value) if kind else 0
+
+
+def _check_values(path, value, feature, name, sizes, may_be_shorter):
     kind, wanted_kind = value.WhichOneof("kind"), _KINDS[feature.dtype]
     if kind != wanted_kind:
         raise InputError(f"{path}: feature {name} is a {kind}; a {wanted_kind} was wanted.")
     length = len(getattr(value, kind).value)
     axis = feature.axes.removeprefix("B").strip()
     wanted = sizes[axis] if axis else 1
-    if length == wanted:
+    if length == wanted or (axis and may_be_shorter and length < wanted):
         return
     message = f"{path}: feature {name} has {length} value(s); {wanted} were wanted"
     if axis in _FLAGS:

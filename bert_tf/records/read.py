@@ -5,7 +5,7 @@ import contextlib
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.records import check
+from bert_tf.records import check, manifest
 
 _MAX_FILES_AT_ONCE = 16
 _ENDLESS = 2**62
@@ -13,6 +13,8 @@ _ENDLESS = 2**62
 
 def read(paths, features, sizes, *, batch_size, seed, start_batch=0, records_to_shuffle=10_000):
     """Reads batches for training, without end and without dropping a record.
+
+    Records that were stored without padding (their manifest says so) are padded here.
 
     In every epoch the files come in an order of their own, up to 16 are read in turns, and
     blocks of `records_to_shuffle` records are shuffled whole. All three depend on `seed` and the
@@ -46,7 +48,8 @@ def read(paths, features, sizes, *, batch_size, seed, start_batch=0, records_to_
         return _shuffled_epoch(paths, tf.stack([seed, epoch]), records_to_shuffle, first_record)
 
     records = tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(one_epoch)
-    return _parsed(records.batch(batch_size, drop_remainder=True), names, sizes)
+    batches = records.batch(batch_size, drop_remainder=True)
+    return _parsed(batches, names, sizes, manifest.unpadded(paths))
 
 
 def read_once(paths, features, sizes, *, batch_size):
@@ -57,7 +60,8 @@ def read_once(paths, features, sizes, *, batch_size):
     names = check.record_names(paths, features, sizes)
     for path in paths:
         check.num_records(path)
-    return _parsed(tf.data.TFRecordDataset(paths).batch(batch_size), names, sizes)
+    batches = tf.data.TFRecordDataset(paths).batch(batch_size)
+    return _parsed(batches, names, sizes, manifest.unpadded(paths))
 
 
 def _shuffled_epoch(paths, seed, records_to_shuffle, first_record):
@@ -95,21 +99,26 @@ def _shuffled_epoch(paths, seed, records_to_shuffle, first_record):
     )
 
 
-def _parsed(batches, names, sizes):
+def _parsed(batches, names, sizes, may_be_shorter):
     """Parses batches of raw records; see `read` for what comes out."""
-    specification = {
-        name: tf.io.FixedLenFeature(
-            [sizes[axis] for axis in feature.axes.split()[1:]],
-            tf.float32 if feature.dtype == "float32" else tf.int64,
-        )
-        for feature, name in names.items()
-    }
+    shapes = {feature: [sizes[axis] for axis in feature.axes.split()[1:]] for feature in names}
+    specification = {}
+    for feature, name in names.items():
+        dtype = tf.float32 if feature.dtype == "float32" else tf.int64
+        if may_be_shorter and shapes[feature]:
+            specification[name] = tf.io.RaggedFeature(dtype)
+        else:
+            specification[name] = tf.io.FixedLenFeature(shapes[feature], dtype)
 
     def parse(records):
         found = tf.io.parse_example(records, specification)
-        return {
-            feature.name: tf.cast(found[name], feature.dtype) for feature, name in names.items()
-        }
+        parsed = {}
+        for feature, name in names.items():
+            values = found[name]
+            if isinstance(values, tf.RaggedTensor):
+                values = _padded(values, [records.shape[0], *shapes[feature]], name)
+            parsed[feature.name] = tf.cast(values, feature.dtype)
+        return parsed
 
     options = tf.data.Options()
     options.deterministic = True
@@ -120,6 +129,14 @@ def _parsed(batches, names, sizes):
         .prefetch(tf.data.AUTOTUNE)
         .with_options(options)
     )
+
+
+def _padded(values, shape, name):
+    """Ragged [B (T)] with zeros behind: [B T]; a longer row is an error, not cut."""
+    longest = tf.reduce_max(values.row_lengths())
+    message = f"A record has more than {shape[1]} values of {name}."
+    with tf.control_dependencies([tf.debugging.assert_less_equal(longest, shape[1], message)]):
+        return tf.ensure_shape(values.to_tensor(shape=[None, shape[1]]), shape)
 
 
 @contextlib.contextmanager

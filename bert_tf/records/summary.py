@@ -1,122 +1,178 @@
-"""What a run of create_pretraining_data.py read and made: counts, shares and warnings."""
+"""What a build read and made: counts that add up over its parts, shares and warnings."""
 
-import time
+import dataclasses
+
+import numpy as np
+
+from bert_tf.examples import pairs, sequences
+from bert_tf.examples.pretraining import PAIR_OBJECTIVES
 
 _MANY_UNKNOWN = 0.05
 _MANY_CAPPED = 0.05
 
 
-class Summary:
-    """Counts documents and examples as they pass by.
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """Numbers that add up; `+` and `dataclasses.asdict` are all there is to them."""
+
+    def __add__(self, other):
+        fields = dataclasses.fields(self)
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields))
+
+
+@dataclasses.dataclass(frozen=True)
+class TextCounts(Counts):
+    """Counts of the input.
 
     Attributes:
-      num_documents, num_short_documents, num_lines, num_invalid_lines, num_bytes: int, of the
-        input; short documents have fewer than two sentences and are left out.
-      num_text_tokens, num_short_tokens, num_unknown: int, tokens of the input, those in short
-        documents, and those that are [UNK].
-      num_examples, num_random_next, num_capped: int, of the output.
-      num_tokens: int, tokens of the output, special tokens included.
+      num_documents, num_short_documents: int; short ones have too few sentences for the objective
+        and are left out.
+      num_sentences, num_invalid_lines, num_bytes: int; bytes of the text, not compressed.
+      num_tokens, num_short_tokens, num_unknown: int, tokens, those in short documents, and those
+        that are [UNK].
+      num_dropped_spans: int, annotated spans that cross the end of a sentence or overlap.
+      num_dropped_paragraphs: int, of Wikipedia, with markup that could not be read.
+    """
+
+    num_documents: int = 0
+    num_short_documents: int = 0
+    num_sentences: int = 0
+    num_invalid_lines: int = 0
+    num_bytes: int = 0
+    num_tokens: int = 0
+    num_short_tokens: int = 0
+    num_unknown: int = 0
+    num_dropped_spans: int = 0
+    num_dropped_paragraphs: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleCounts(Counts):
+    """Counts of the output.
+
+    Attributes:
+      num_examples, num_pairs, num_label_1, num_capped: int; label 1: a random second text, or
+        swapped texts.
+      num_tokens, num_special: int, tokens, and those of them that no text gave.
+      num_positions: int, what the examples would take padded.
       num_predictions, num_masked, num_kept: int, tokens to predict; those that became [MASK];
         those that stayed as they were.
     """
 
-    def __init__(self, vocabulary, options):
-        self._vocabulary = vocabulary
-        self._options = options
-        self._start = time.monotonic(), time.process_time()
-        self.num_documents = self.num_short_documents = 0
-        self.num_lines = self.num_invalid_lines = self.num_bytes = 0
-        self.num_text_tokens = self.num_short_tokens = self.num_unknown = 0
-        self.num_examples = self.num_random_next = self.num_capped = 0
-        self.num_tokens = 0
-        self.num_predictions = self.num_masked = self.num_kept = 0
-
-    def add_document(self, text, document):
-        """Counts a `text.documents.Document` and the `pairs.Document` made from it."""
-        self.num_documents += 1
-        if document.num_sentences < 2:
-            self.num_short_documents += 1
-            self.num_short_tokens += len(document.ids)
-        self.num_lines += len(text.sentences)
-        self.num_invalid_lines += text.num_invalid_lines
-        self.num_bytes += text.num_bytes
-        self.num_text_tokens += len(document.ids)
-        self.num_unknown += document.ids.count(self._vocabulary.unk_id)
-
-    def add_example(self, example):
-        """Counts a `PretrainingExample`."""
-        word_ids = example.word_ids
-        self.num_examples += 1
-        self.num_random_next += example.is_random_next
-        self.num_capped += example.is_capped
-        self.num_tokens += len(word_ids)
-        self.num_predictions += len(example.positions)
-        self.num_masked += word_ids.count(self._vocabulary.mask_id)
-        self.num_kept += sum(
-            word_ids[place] == label
-            for place, label in zip(example.positions, example.labels, strict=True)
-        )
+    num_examples: int = 0
+    num_pairs: int = 0
+    num_label_1: int = 0
+    num_capped: int = 0
+    num_tokens: int = 0
+    num_special: int = 0
+    num_positions: int = 0
+    num_predictions: int = 0
+    num_masked: int = 0
+    num_kept: int = 0
 
     @property
     def num_randomized(self):
         """Tokens to predict in whose place stands another one."""
         return self.num_predictions - self.num_masked - self.num_kept
 
-    @property
-    def num_words(self):
-        """Tokens of the output without [CLS] and [SEP]."""
-        return self.num_tokens - 3 * self.num_examples
 
-    def text(self):
-        """The summary to print, warnings last."""
-        seconds = time.monotonic() - self._start[0]
-        cpu_seconds = time.process_time() - self._start[1]
-        predictions = max(1, self.num_predictions)
-        positions = self.num_examples * self._options.max_seq_length
-        megabytes = self.num_bytes / 1e6
-        lines = [
-            f"Read {self.num_documents} documents, {self.num_lines} sentences, "
-            f"{self.num_text_tokens} tokens, {megabytes:.2f} MB of text.",
-            f"Wrote {self.num_examples} examples, {self.num_tokens} tokens; "
-            f"{_percent(self.num_tokens, positions)} of the positions hold one.",
-            f"Tokens to predict: {_percent(self.num_predictions, self.num_words)} of the text; "
-            f"[MASK] stands for {_percent(self.num_masked, predictions)} of them, another token "
-            f"for {_percent(self.num_randomized, predictions)}, "
-            f"{_percent(self.num_kept, predictions)} are kept.",
-            f"Second text from another document: "
-            f"{_percent(self.num_random_next, self.num_examples)}.",
-            f"{seconds:.1f} s, {cpu_seconds:.1f} s of CPU, "
-            f"{megabytes / max(1e-9, cpu_seconds):.2f} MB of text per CPU second.",
-        ]
-        return "\n".join(lines + [f"WARNING: {warning}" for warning in self._warnings()])
+def count_rows(rows, vocabulary):
+    """Counts examples.
 
-    def _warnings(self):
-        if self.num_short_documents:
-            yield (
-                f"{self.num_short_documents} documents have fewer than two sentences and were "
-                f"left out ({_percent(self.num_short_tokens, self.num_text_tokens)} of the text): "
-                "no sentence follows. Blank lines part documents, not sentences."
-            )
-        if self.num_invalid_lines:
-            yield (
-                f"{self.num_invalid_lines} lines are not UTF-8; the bytes that cannot be decoded "
-                "were dropped."
-            )
-        if self.num_unknown > _MANY_UNKNOWN * self.num_text_tokens:
-            yield (
-                f"{_percent(self.num_unknown, self.num_text_tokens)} of the tokens are [UNK]; "
-                "is the vocabulary one for this language?"
-            )
-        if self.num_capped > _MANY_CAPPED * self.num_examples:
-            options = self._options
-            room = options.max_seq_length - 3
-            yield (
-                f"--max_predictions_per_seq={options.max_predictions_per_seq} kept "
-                f"{_percent(self.num_capped, self.num_examples)} of the examples below "
-                f"--masked_lm_prob={options.masked_lm_prob}; "
-                f"{int(options.masked_lm_prob * room + 0.5)} would be enough for "
-                f"--max_seq_length={options.max_seq_length}."
-            )
+    Args:
+      rows: structured array [n], see `examples.pretraining.row_dtype`.
+      vocabulary: `text.vocab.Vocabulary`.
+
+    Returns:
+      `ExampleCounts`.
+    """
+    word_ids, positions = rows["word_ids"], rows["positions"].astype(np.intp)
+    is_prediction = np.arange(positions.shape[1]) < rows["num_predictions"][:, None]
+    found = np.take_along_axis(word_ids, positions, axis=1)
+    is_special = (word_ids == vocabulary.cls_id) | (word_ids == vocabulary.sep_id)
+    return ExampleCounts(
+        num_examples=len(rows),
+        num_pairs=int((rows["pair_label"] >= 0).sum()),
+        num_label_1=int((rows["pair_label"] == 1).sum()),
+        num_capped=int(rows["is_capped"].sum()),
+        num_tokens=int(rows["num_tokens"].sum(dtype=np.int64)),
+        num_special=int(np.count_nonzero(is_special)),
+        num_positions=word_ids.size,
+        num_predictions=int(rows["num_predictions"].sum(dtype=np.int64)),
+        num_masked=int(np.count_nonzero((found == vocabulary.mask_id) & is_prediction)),
+        num_kept=int(np.count_nonzero((found == rows["labels"]) & is_prediction)),
+    )
+
+
+def text(read, made, options):
+    """The summary to print, warnings last.
+
+    Args:
+      read: `TextCounts`.
+      made: `ExampleCounts`.
+      options: `options.PretrainingData`.
+
+    Returns:
+      str.
+    """
+    lines = [
+        f"Read {read.num_documents} documents, {read.num_sentences} sentences, "
+        f"{read.num_tokens} tokens, {read.num_bytes / 1e6:.2f} MB of text.",
+        f"Wrote {made.num_examples} examples, {made.num_tokens} tokens; "
+        f"{_percent(made.num_tokens, made.num_positions)} of {options.max_seq_length} positions "
+        "hold one.",
+        f"Tokens to predict: "
+        f"{_percent(made.num_predictions, made.num_tokens - made.num_special)} of the text; "
+        f"[MASK] stands for {_percent(made.num_masked, made.num_predictions)} of them, "
+        f"another token for {_percent(made.num_randomized, made.num_predictions)}, "
+        f"{_percent(made.num_kept, made.num_predictions)} are kept.",
+    ]
+    if made.num_pairs:
+        what = {"nsp": "Second text from another document", "sop": "Texts swapped"}
+        share = _percent(made.num_label_1, made.num_pairs)
+        lines.append(f"{what[options.objective]}: {share}.")
+    return "\n".join(lines + [f"WARNING: {each}" for each in _warnings(read, made, options)])
+
+
+def _warnings(read, made, options):
+    if read.num_short_documents:
+        yield (
+            f"{read.num_short_documents} documents have fewer than two sentences and were "
+            f"left out ({_percent(read.num_short_tokens, read.num_tokens)} of the text): "
+            "no sentence follows. Blank lines part documents, not sentences."
+            if options.objective in PAIR_OBJECTIVES
+            else f"{read.num_short_documents} documents have no token and were left out."
+        )
+    if read.num_invalid_lines:
+        yield (
+            f"{read.num_invalid_lines} lines are not UTF-8; the bytes that cannot be decoded "
+            "were dropped."
+        )
+    if read.num_dropped_spans:
+        yield f"{read.num_dropped_spans} spans cross the end of a sentence or overlap: left out."
+    if read.num_dropped_paragraphs:
+        yield f"{read.num_dropped_paragraphs} paragraphs hold markup nobody could read: left out."
+    if read.num_unknown > _MANY_UNKNOWN * read.num_tokens:
+        yield (
+            f"{_percent(read.num_unknown, read.num_tokens)} of the tokens are [UNK]; "
+            "is the vocabulary one for this language?"
+        )
+    if made.num_capped > _MANY_CAPPED * made.num_examples:
+        room = options.max_seq_length - _num_special(options.objective)
+        yield (
+            f"--max_predictions_per_seq={options.num_predictions} kept "
+            f"{_percent(made.num_capped, made.num_examples)} of the examples below "
+            f"--masked_lm_prob={options.masked_lm_prob}; "
+            f"{int(options.masked_lm_prob * room + 0.5)} would be enough for "
+            f"--max_seq_length={options.max_seq_length}."
+        )
+
+
+def _num_special(objective):
+    """Special tokens that the row with the most text has."""
+    if objective in PAIR_OBJECTIVES:
+        return pairs.NUM_SPECIAL_TOKENS
+    return sequences.NUM_SPECIAL_TOKENS
 
 
 def _percent(part, whole):

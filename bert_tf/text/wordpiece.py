@@ -96,52 +96,33 @@ class WordPieceTokenizer:
         """
         return [self.vocabulary.tokens[index] for index in ids]
 
+    def cut(self, word):
+        """Cuts one word of `split_into_words` into pieces; [UNK] if any part has no piece.
+
+        Returns:
+          list of int.
+        """
+        if len(word) > MAX_WORD_CHARS:
+            return [self.vocabulary.unk_id]
+        pieces = cut_into_pieces(word, self.vocabulary.ids, self._longest_token)
+        return pieces or [self.vocabulary.unk_id]
+
     def _encode_chunk(self, chunk):
         ids = []
-        for word in self._words(chunk):
-            ids += self._pieces(word)
+        for word in split_into_words(chunk, self.do_lower_case):
+            ids += self.cut(word)
         return tuple(ids)
 
     def _encode_chunk_with_offsets(self, chunk):
         ids, offsets = [], []
         for word, spans in self._words_and_spans(chunk):
-            pieces = self._pieces(word)
+            pieces = self.cut(word)
             ids += pieces
             offsets += self._piece_offsets(pieces, spans)
         return tuple(ids), tuple(offsets)
 
-    def _words(self, chunk):
-        """Splits a text into the words that are then cut into pieces."""
-        if chunk.isascii() and chunk.isprintable():
-            return _ASCII_WORDS.findall(chunk.lower() if self.do_lower_case else chunk)
-        tokens = chunk.translate(_CLEANED).split()
-        if not self.do_lower_case:
-            return " ".join(tokens).translate(_SEPARATED).split()
-        # Token by token: the lower case of a sigma depends on where the token ends.
-        decomposed = (unicodedata.normalize("NFD", token.lower()) for token in tokens)
-        return " ".join(decomposed).translate(_STRIPPED_AND_SEPARATED).split()
-
-    def _pieces(self, word):
-        """Cuts one word greedily, longest piece first; [UNK] if any part has no piece."""
-        ids = self.vocabulary.ids
-        if len(word) > MAX_WORD_CHARS:
-            return [self.vocabulary.unk_id]
-        if word in ids:
-            return [ids[word]]
-        pieces, rest, mark = [], word, ""
-        while rest != mark:
-            for end in range(min(len(rest), self._longest_token), len(mark), -1):
-                if (piece := ids.get(rest[:end])) is not None:
-                    break
-            else:
-                return [self.vocabulary.unk_id]
-            pieces.append(piece)
-            mark = "##"
-            rest = mark + rest[end:]
-        return pieces
-
     def _words_and_spans(self, chunk):
-        """The words of `_words`, each with the (start, end) its characters come from."""
+        """The words of `split_into_words`, each with the (start, end) its characters come from."""
         if chunk.isascii() and chunk.isprintable():
             for match in _ASCII_WORDS.finditer(chunk.lower() if self.do_lower_case else chunk):
                 yield match.group(), [(start, start + 1) for start in range(*match.span())]
@@ -160,6 +141,52 @@ class WordPieceTokenizer:
             offsets.append(_joined(spans[start : start + length]))
             start += length
         return offsets
+
+
+def split_into_words(text, do_lower_case):
+    """Splits a text into the words that are then cut into pieces.
+
+    Args:
+      text: str.
+      do_lower_case: bool, lower-case the words and strip their accents.
+
+    Returns:
+      list of str.
+    """
+    if text.isascii() and text.isprintable():
+        return _ASCII_WORDS.findall(text.lower() if do_lower_case else text)
+    tokens = text.translate(_CLEANED).split()
+    if not do_lower_case:
+        return " ".join(tokens).translate(_SEPARATED).split()
+    # Token by token: the lower case of a sigma depends on where the token ends.
+    decomposed = (unicodedata.normalize("NFD", token.lower()) for token in tokens)
+    return " ".join(decomposed).translate(_STRIPPED_AND_SEPARATED).split()
+
+
+def cut_into_pieces(word, ids, longest_token):
+    """Cuts one word greedily, longest piece first.
+
+    Args:
+      word: str, not empty.
+      ids: dict from token to what stands for it in the result.
+      longest_token: int, characters of the longest token.
+
+    Returns:
+      list of values of `ids`; None if any part has no piece.
+    """
+    if word in ids:
+        return [ids[word]]
+    pieces, rest, mark = [], word, ""
+    while rest != mark:
+        for end in range(min(len(rest), longest_token), len(mark), -1):
+            if (piece := ids.get(rest[:end])) is not None:
+                break
+        else:
+            return None
+        pieces.append(piece)
+        mark = "##"
+        rest = mark + rest[end:]
+    return pieces
 
 
 class _Remembered(dict):

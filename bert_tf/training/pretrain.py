@@ -13,8 +13,9 @@ from bert_tf import checkpoints, features, files, flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing
+from bert_tf.examples.pretraining import PAIR_OBJECTIVES
 from bert_tf.progress import Progress
-from bert_tf.records import check, read
+from bert_tf.records import check, manifest, read
 from bert_tf.training import finetune, objectives
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
@@ -32,9 +33,9 @@ def run(options):
     """
     start = start_lib.check(options, _vocab_file(options))
     packing.check_length(options.max_seq_length, start.config, shortest=5)
-    sizes = {"T": options.max_seq_length, "P": options.max_predictions_per_seq}
     train_files = files.expand(options.input_file, "--input_file")
     eval_files = files.expand(options.eval_input_file or options.input_file, "--eval_input_file")
+    sizes = _sizes([*train_files, *eval_files], start.vocabulary, options)
     for paths in (train_files, eval_files):
         check.record_names(paths, features.PRETRAINING, sizes)
         check.check_ids(paths, start.config.vocab_size)
@@ -63,6 +64,24 @@ def _vocab_file(options):
         f"--vocab_file is not given and {beside} does not exist; name the vocab.txt that the "
         "records were made with, so that the trained model can be used."
     )
+
+
+def _sizes(paths, vocabulary, options):
+    """Dict from axis letter to length; checks the records against their manifests."""
+    num_predictions = options.max_predictions_per_seq
+    builds = manifest.check(
+        paths,
+        vocabulary=vocabulary,
+        do_lower_case=not vocabulary.is_cased,
+        max_seq_length=options.max_seq_length,
+        max_predictions_per_seq=num_predictions,
+        objectives=PAIR_OBJECTIVES,
+    )
+    if num_predictions is None and builds[0]:
+        num_predictions = builds[0].max_predictions_per_seq
+    elif num_predictions is None:
+        num_predictions = check.num_values(paths[0], features.MASKED_LM_POSITIONS)
+    return {"T": options.max_seq_length, "P": num_predictions}
 
 
 def _card(options, start):

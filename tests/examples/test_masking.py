@@ -1,45 +1,85 @@
-"""Masked LM: rates, the 80/10/10 rule, special tokens, whole words."""
+"""Masked LM: rates, the shares of [MASK] and random tokens, special tokens, units."""
 
-import collections
 import math
-import random
 
+import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.examples.masking import Masker
+from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 
 SPECIAL = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{number}" for number in range(53)]
 PIECES = [f"##{number}" for number in range(29)]
 VOCABULARY = Vocabulary(SPECIAL + WORDS + PIECES)
-CLS, SEP, UNK, MASK = (VOCABULARY.ids[f"[{name}]"] for name in ("CLS", "SEP", "UNK", "MASK"))
-FIRST_WORD, FIRST_PIECE = len(SPECIAL), len(SPECIAL) + len(WORDS)
+PAD, UNUSED, UNK, CLS, SEP, MASK = range(len(SPECIAL))
+WORD, PIECE = len(SPECIAL), len(SPECIAL) + len(WORDS)
+NUM_TEXT = len(WORDS) + len(PIECES)
+
+
+def masker(unit="piece", prob=0.15, limit=20, **kwargs):
+    return Masker(
+        VOCABULARY, masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs
+    )
+
+
+def block(*rows):
+    """int32 [n T] of rows of different lengths."""
+    length = max(map(len, rows))
+    return np.array([list(row) + [PAD] * (length - len(row)) for row in rows], np.int32)
 
 
 def sequence(num_tokens):
     """[CLS] a [SEP] b [SEP] with so many tokens of text, all different from their neighbours."""
-    text = [FIRST_WORD + place % 53 for place in range(num_tokens)]
+    text = [WORD + place % 53 for place in range(num_tokens)]
     half = num_tokens // 2
     return [CLS, *text[:half], SEP, *text[half:], SEP]
 
 
-def words_sequence(rng, num_words):
-    """Words of one to seven tokens."""
-    text = []
-    for _ in range(num_words):
-        text.append(FIRST_WORD + rng.randrange(53))
-        text += [FIRST_PIECE + rng.randrange(29) for _ in range(rng.randrange(7))]
-    half = len(text) // 2
-    while text[half] >= FIRST_PIECE:
-        half += 1
-    return [CLS, *text[:half], SEP, *text[half:], SEP]
+def random_block(seed, num_rows, length=127, continued=0.0, special=0.02):
+    """Rows of 60 tokens or more: words, pieces that go on with them, special tokens, padding."""
+    generator = np.random.default_rng(seed)
+    shape = (num_rows, length)
+    word_ids = generator.integers(WORD, PIECE, shape)
+    pieces = generator.integers(PIECE, len(VOCABULARY), shape)
+    word_ids = np.where(generator.random(shape) < continued, pieces, word_ids)
+    word_ids = np.where(
+        generator.random(shape) < special, generator.choice([SEP, UNK, UNUSED], shape), word_ids
+    )
+    num_tokens = generator.integers(60, length + 1, num_rows)
+    word_ids[np.arange(length) >= num_tokens[:, None]] = PAD
+    return word_ids.astype(np.int32)
 
 
-def within(count, total, probability, deviations=4):
+def expected_units(row, starts):
+    """(start, end) of each unit of a row, token by token; `starts` None: words."""
+    units = []
+    for place, word_id in enumerate(row):
+        goes_on = word_id >= PIECE if starts is None else not starts[place]
+        if word_id < WORD:
+            continue
+        if goes_on and units and units[-1][1] == place:
+            units[-1][1] = place + 1
+        else:
+            units.append([place, place + 1])
+    return units
+
+
+def predicted(masked):
+    """bool [n T]: where a prediction stands."""
+    found = np.zeros(masked.word_ids.shape, bool)
+    for row, (positions, count) in enumerate(
+        zip(masked.positions, masked.num_predictions, strict=True)
+    ):
+        found[row, positions[:count]] = True
+    return found
+
+
+def within(count, total, probability, deviations=4.5):
     deviation = math.sqrt(total * probability * (1 - probability))
-    return abs(count - total * probability) < deviations * deviation
+    return abs(count - total * probability) <= deviations * deviation
 
 
 @pytest.mark.parametrize(
@@ -49,139 +89,301 @@ def within(count, total, probability, deviations=4):
         (30, 20, 5, False),  # 4.5: half is rounded up
         (23, 20, 3, False),  # 3.45
         (2, 20, 1, False),  # at least one
+        (0, 20, 0, False),
+        (133, 20, 20, False),  # 19.95
         (509, 20, 20, True),
         (509, 76, 76, False),  # 76.35
+        (509, 601, 76, False),  # more slots than tokens
     ],
 )
 def test_number_of_predictions(num_tokens, limit, expected, is_capped):
-    masked = Masker(VOCABULARY, 0.15, limit)(sequence(num_tokens), random.Random(1))
-    assert len(masked.positions) == len(masked.labels) == expected
-    assert masked.is_capped == is_capped
+    word_ids = block(sequence(num_tokens), sequence(13))
+    masked = masker(limit=limit)(word_ids, None, RandomBits(1))
+    assert masked.num_predictions.tolist() == [expected, 2]
+    assert masked.is_capped.tolist() == [is_capped, False]
+    assert masked.positions.shape == masked.labels.shape == (2, limit)
+    assert len(set(masked.positions[0, :expected].tolist())) == expected
 
 
-def test_eighty_ten_ten_and_uniform_places():
-    masker, word_ids = Masker(VOCABULARY, 0.15, 20), sequence(60)
-    outcomes, places, replacements = collections.Counter(), collections.Counter(), set()
-    total = 9 * 3000
-    for seed in range(3000):
-        masked = masker(word_ids, random.Random(seed))
-        for place, label in zip(masked.positions, masked.labels, strict=True):
-            found = masked.word_ids[place]
-            assert label == word_ids[place]
-            places[place] += 1
-            outcomes["mask" if found == MASK else "kept" if found == label else "random"] += 1
-            if found not in (MASK, label):
-                replacements.add(found)
-    assert sum(outcomes.values()) == total
-    same = 0.1 / 82  # a random token is the token itself once in 82
-    assert within(outcomes["mask"], total, 0.8)
-    assert within(outcomes["random"], total, 0.1 - same)
-    assert within(outcomes["kept"], total, 0.1 + same)
-    assert len(places) == 60
-    assert all(within(count, total, 1 / 60, deviations=5) for count in places.values())
-    # Every token that stands for text may be put in, and no other.
-    assert replacements == set(range(FIRST_WORD, len(VOCABULARY)))
+@pytest.mark.parametrize("unit", ["word", "ngram", "span"])
+def test_units_flag_the_cap(unit):
+    masked = masker(unit)(block(sequence(139), sequence(23)), None, RandomBits(1))
+    assert masked.is_capped.tolist() == [True, False]  # 20.85 and 3.45 of 20
+    assert masked.num_predictions[0] <= 20
+
+
+# Columns of the table in appendix C.2: [MASK], same, random.
+@pytest.mark.parametrize(
+    "shares",
+    [(80, 10, 10), (100, 0, 0), (80, 0, 20), (80, 20, 0), (0, 20, 80), (0, 0, 100)],
+    ids=str,
+)
+def test_rate_and_shares_on_a_million_tokens(shares):
+    mask_prob, same_prob, random_prob = (share / 100 for share in shares)
+    word_ids = random_block(3, 11_000)
+    is_text = word_ids >= WORD
+    assert is_text.sum() > 1_000_000
+    masked = masker(mask_prob=mask_prob, random_prob=random_prob)(word_ids, None, RandomBits(5))
+
+    chosen = predicted(masked)
+    assert within(chosen.sum(), is_text.sum(), 0.15)
+    before, after = word_ids[chosen], masked.word_ids[chosen]
+    total = len(after)
+    itself = random_prob / NUM_TEXT  # a random token is the token itself once in 82
+    assert within((after == MASK).sum(), total, mask_prob)
+    assert within((after == before).sum(), total, same_prob + itself)
+    assert within(((after != MASK) & (after != before)).sum(), total, random_prob - itself)
+
+
+def test_random_tokens_are_uniform_over_text():
+    word_ids = random_block(7, 11_000)
+    masked = masker(mask_prob=0.0, random_prob=1.0)(word_ids, None, RandomBits(11))
+    put_in = masked.word_ids[predicted(masked)]
+    assert put_in.min() == WORD  # none of the special tokens
+    counts = np.bincount(put_in, minlength=len(VOCABULARY))[WORD:]
+    expected = len(put_in) / NUM_TEXT
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    freedom = NUM_TEXT - 1
+    assert abs(chi_square - freedom) < 5 * math.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
+def test_every_position_is_equally_likely(unit):
+    """All tokens are words, so every unit stands at every place alike."""
+    num_rows, num_tokens = 20_000, 60  # 9 wanted
+    word_ids = np.repeat(block(sequence(num_tokens)), num_rows, axis=0)
+    masked = masker(unit)(word_ids, None, RandomBits(13))
+    counts = predicted(masked).sum(axis=0)[word_ids[0] >= WORD]
+    assert all(within(count, num_rows, 9 / num_tokens, 5) for count in counts), counts
+
+
+@pytest.mark.parametrize(("prob", "limit", "share"), [(0.15, 77, 0.15), (0.15, 3, 0.05)])
+def test_pieces_are_drawn_in_pairs_without_preference(prob, limit, share):
+    """Any two of 60 tokens are chosen together as often as theory says."""
+    num_rows, num_chosen = 30_000, round(60 * share)
+    word_ids = np.repeat(block(sequence(60)), num_rows, axis=0)
+    chosen = predicted(masker(prob=prob, limit=limit)(word_ids, None, RandomBits(17)))
+    chosen = chosen[:, word_ids[0] >= WORD].astype(np.float32)
+    together = (chosen.T @ chosen)[np.triu_indices(60, 1)]
+    probability = num_chosen / 60 * (num_chosen - 1) / 59
+    assert all(within(count, num_rows, probability, 5) for count in together)
+
+
+def choice_for(units, keys, num_wanted, limit):
+    """Chooses units by laying a real circle: list of (start, end).
+
+    Args:
+      units: list of (start, end).
+      keys: [T], the numbers drawn.
+      num_wanted: tokens on the arc, which starts at the token with the smallest number.
+      limit: tokens at the most.
+    """
+    first = min((place for unit in units for place in range(*unit)), key=lambda p: keys[p])
+    cut = next(unit for unit in units if first in range(*unit))
+    others = sorted((unit for unit in units if unit is not cut), key=lambda unit: keys[unit[0]])
+    circle = [*range(first, cut[1])]
+    circle += [place for unit in others for place in range(*unit)]
+    circle += range(cut[0], first)
+    unit_at = {unit[0]: unit for unit in units}
+    chosen, num_chosen = [], 0
+    for place in circle[:num_wanted]:
+        start, end = unit_at.get(place, (0, 0))
+        if end and num_chosen + end - start <= limit:
+            chosen.append((start, end))
+            num_chosen += end - start
+    fitting = [unit for unit in units if unit[1] - unit[0] <= limit]
+    fallback = sorted(fitting, key=lambda unit: keys[unit[0]])[:1]
+    return sorted(map(tuple, chosen or fallback))
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(("prob", "limit"), [(0.15, 20), (0.4, 7), (0.02, 3), (1.0, 31), (0.9, 1)])
+def test_units_are_chosen_as_on_a_circle(given, prob, limit):
+    generator = np.random.default_rng(19)
+    num_rows, length = 200, 31
+    word_ids = random_block(19, num_rows, 61, continued=0.5, special=0.2)[:, :length]
+    starts = generator.random(word_ids.shape) < 0.4 if given else None
+    masked = masker("span" if given else "word", prob, limit)(word_ids, starts, RandomBits(23))
+    keys = RandomBits(23).uint32((num_rows, length))
+    for row in range(num_rows):
+        units = expected_units(word_ids[row], None if starts is None else starts[row])
+        num_text = sum(end - start for start, end in units)
+        num_wanted = min(max(1, int(prob * num_text + 0.5)), limit)
+        chosen = choice_for(units, keys[row].tolist(), num_wanted, limit)
+        wanted = [place for unit in chosen for place in range(*unit)]
+        assert masked.positions[row, : masked.num_predictions[row]].tolist() == wanted
+
+
+@pytest.mark.parametrize("unit", ["word", "span"])
+def test_long_units_are_as_likely_as_short_ones(unit):
+    word_ids = random_block(29, 9000, continued=0.6)
+    generator = np.random.default_rng(31)
+    starts = generator.random(word_ids.shape) < 0.4 if unit == "span" else None
+    masked = masker(unit, limit=77)(word_ids, starts, RandomBits(37))
+    chosen = predicted(masked)
+    num_text = (word_ids >= WORD).sum(axis=1)
+    wanted = np.floor(0.15 * num_text + 0.5)
+    seen, expected, found = np.zeros((3, 64))
+    for row in range(len(word_ids)):
+        for start, end in expected_units(word_ids[row], None if starts is None else starts[row]):
+            seen[end - start] += 1
+            expected[end - start] += wanted[row] / num_text[row]
+            found[end - start] += chosen[row, start]
+    for length in np.flatnonzero(seen > 1000):
+        assert within(found[length], seen[length], expected[length] / seen[length]), length
+    assert np.flatnonzero(seen > 1000)[-1] >= 7
+    # The rate is right on average; a row strays by about a unit, less than binomial draws do.
+    assert within(chosen.sum(), num_text.sum(), wanted.sum() / num_text.sum())
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("unit", ["word", "ngram", "span"])
+def test_units_are_never_split(unit, given):
+    """Also not by what is put in: a unit is masked, replaced or kept as a whole."""
+    word_ids = random_block(41, 2000, continued=0.5)
+    starts = np.random.default_rng(43).random(word_ids.shape) < 0.5 if given else None
+    masked = masker(unit)(word_ids, starts, RandomBits(47))
+    chosen = predicted(masked)
+    num_units = num_masked = num_kept = num_partly = 0
+    for row in range(len(word_ids)):
+        for start, end in expected_units(word_ids[row], starts[row] if given else None):
+            assert len(set(chosen[row, start:end])) == 1
+            if chosen[row, start] and end - start > 1:
+                after = masked.word_ids[row, start:end]
+                is_kept = after == word_ids[row, start:end]
+                assert MASK not in after or set(after) == {MASK}
+                num_units += 1
+                num_masked += after[0] == MASK
+                num_kept += is_kept.all()
+                num_partly += is_kept.any() and not is_kept.all()
+    # Of the tenth that is replaced, a token in 82 becomes itself.
+    assert num_partly < 0.01 * num_units
+    if unit != "ngram":  # n-grams share a draw, so that their words are not independent
+        assert within(num_masked, num_units, 0.8)
+        assert within(num_kept, num_units, 0.1)
+
+
+@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
+def test_positions_labels_and_what_stays(unit):
+    word_ids = random_block(53, 1500, continued=0.4, special=0.1)
+    before = word_ids.copy()
+    masked = masker(unit)(word_ids, None, RandomBits(59))
+    assert (word_ids == before).all()
+    for array in masked[:4]:
+        assert array.dtype == np.int32
+    in_use = np.arange(20) < masked.num_predictions[:, None]
+    assert (np.diff(masked.positions, axis=1)[in_use[:, 1:]] > 0).all()
+    assert not masked.positions[~in_use].any()
+    assert not masked.labels[~in_use].any()
+    labels = np.take_along_axis(word_ids, masked.positions, axis=1)
+    assert (masked.labels == labels)[in_use].all()
+    assert (masked.labels[in_use] >= WORD).all()
+    chosen = predicted(masked)
+    assert (masked.word_ids == word_ids)[~chosen].all()
+    put_in = masked.word_ids[chosen]
+    assert ((put_in >= WORD) | (put_in == MASK)).all()
+
+
+@pytest.mark.parametrize("max_ngram", [1, 2, 3, 5])
+def test_lengths_of_ngrams(max_ngram):
+    """One n-gram a row: n has a probability in proportion to 1 / n, but for cuts at the ends."""
+    num_rows, num_words = 6000, 499
+    word_ids = np.repeat(block(sequence(num_words)), num_rows, axis=0)
+    masked = masker("ngram", 1e-6, max_ngram=max_ngram)(word_ids, None, RandomBits(61))
+    lengths = np.bincount(masked.num_predictions, minlength=max_ngram + 1)[1:]
+    numbers = np.arange(1, max_ngram + 1)
+    shares = 1 / numbers / (1 / numbers).sum()
+    mean = (shares * numbers).sum()
+    # Of about num_words / mean n-grams each of the four ends of the two texts cuts at most one.
+    slack = 4 * mean / num_words * (max_ngram > 1)
+    for found, share in zip(lengths, shares, strict=True):
+        deviation = math.sqrt(num_rows * share * (1 - share))
+        assert abs(found - num_rows * share) <= 4 * deviation + slack * num_rows
+
+
+def test_ngrams_are_whole_words_in_a_row():
+    word_ids = random_block(67, 1500, continued=0.3, special=0.1)
+    masked = masker("ngram", 1e-6, 127)(word_ids, None, RandomBits(71))
+    numbers = set()
+    for row, (positions, count) in enumerate(
+        zip(masked.positions, masked.num_predictions, strict=True)
+    ):
+        start, end = positions[0], positions[0] + count
+        assert positions[:count].tolist() == list(range(start, end))
+        inside = [unit for unit in expected_units(word_ids[row], None) if start <= unit[0] < end]
+        assert (inside[0][0], inside[-1][1]) == (start, end)
+        numbers.add(len(inside))
+        after = masked.word_ids[row, start:end]
+        assert MASK not in after or set(after) == {MASK}
+    assert numbers == {1, 2, 3}
+
+
+def test_ngrams_of_one_word_are_words():
+    word_ids = random_block(73, 300, continued=0.4)
+    words = masker("word")(word_ids, None, RandomBits(79))
+    ngrams = masker("ngram", max_ngram=1)(word_ids, None, RandomBits(79))
+    assert (words.positions == ngrams.positions).all()
 
 
 def test_special_tokens_are_not_predicted():
-    word_ids = [CLS, UNK, FIRST_WORD, SEP, FIRST_WORD + 1, UNK, 1, SEP]
-    for seed in range(50):
-        masked = Masker(VOCABULARY, 1.0, 20)(word_ids, random.Random(seed))
-        assert masked.positions == [2, 4]
-        assert [masked.word_ids[place] for place in (0, 1, 3, 5, 6, 7)] == [
-            CLS,
-            UNK,
-            SEP,
-            UNK,
-            1,
-            SEP,
-        ]
+    row = [CLS, UNK, WORD, SEP, WORD + 1, UNK, UNUSED, MASK, SEP]
+    word_ids = np.repeat(block(row), 300, axis=0)
+    for unit in ("piece", "word", "ngram", "span"):
+        masked = masker(unit, 1.0)(word_ids, np.ones_like(word_ids, bool), RandomBits(83))
+        assert (masked.positions[:, :3] == [2, 4, 0]).all()
+        assert (masked.num_predictions == 2).all()
+        stays = [0, 1, 3, 5, 6, 7, 8]
+        assert (masked.word_ids[:, stays] == word_ids[:, stays]).all()
 
 
-def test_nothing_to_predict():
-    masked = Masker(VOCABULARY, 0.15, 20)([CLS, UNK, SEP, UNK, SEP], random.Random(1))
-    assert masked == ([CLS, UNK, SEP, UNK, SEP], [], [], False)
+@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
+def test_rows_without_text(unit):
+    word_ids = block([CLS, UNK, SEP, UNK, SEP], [CLS, WORD, SEP], [PAD])
+    masked = masker(unit)(word_ids, None, RandomBits(89))
+    assert masked.num_predictions.tolist() == [0, 1, 0]
+    assert masked.positions[:, 0].tolist() == [0, 1, 0]
+    assert masked.labels[:, 0].tolist() == [0, WORD, 0]
+    for rows in (word_ids[:1], word_ids[:0]):
+        masked = masker(unit)(rows, None, RandomBits(89))
+        assert (masked.word_ids == rows).all()
+        assert masked.positions.shape == (len(rows), 20)
+        assert not masked.num_predictions.any()
 
 
-@pytest.mark.parametrize("whole_words", [False, True])
-def test_positions_ascend_and_the_rest_stays(whole_words):
-    rng = random.Random(3)
-    masker = Masker(VOCABULARY, 0.15, 20, whole_words)
-    for seed in range(200):
-        word_ids = words_sequence(rng, 20)
-        before = list(word_ids)
-        masked = masker(word_ids, random.Random(seed))
-        assert word_ids == before
-        assert masked.positions == sorted(set(masked.positions))
-        restored = list(masked.word_ids)
-        for place, label in zip(masked.positions, masked.labels, strict=True):
-            restored[place] = label
-        assert restored == word_ids
+def test_a_unit_longer_than_the_limit_is_left_out():
+    rows = [CLS, WORD, PIECE, SEP, WORD + 1, SEP], [CLS, WORD, PIECE, SEP]
+    word_ids = np.repeat(block(*rows), 50, axis=0)
+    masked = masker("word", 0.9, 1)(word_ids, None, RandomBits(97))
+    assert masked.positions[:, 0].tolist() == [4] * 50 + [0] * 50
+    assert masked.num_predictions.tolist() == [1] * 50 + [0] * 50
+    assert masked.is_capped.all()
 
 
-def word_spans(word_ids):
-    """(start, end) of each word."""
-    starts = [p for p, i in enumerate(word_ids) if FIRST_WORD <= i < FIRST_PIECE]
-    spans = []
-    for start in starts:
-        end = start + 1
-        while word_ids[end] >= FIRST_PIECE:
-            end += 1
-        spans.append((start, end))
-    return spans
+def test_what_is_behind_a_special_token_is_a_unit_of_its_own():
+    word_ids = np.repeat(block([CLS, WORD, SEP, PIECE, PIECE + 1, SEP]), 100, axis=0)
+    one_unit = np.zeros(word_ids.shape, bool)
+    one_unit[:, 1] = True
+    for unit, starts in (("word", None), ("word", one_unit), ("span", one_unit), ("ngram", None)):
+        masked = masker(unit, 0.3)(word_ids, starts, RandomBits(101))
+        chosen = {tuple(np.flatnonzero(row)) for row in predicted(masked)}
+        assert chosen == {(1,), (3, 4)}
 
 
-def test_words_are_masked_whole_and_long_ones_as_often_as_short_ones():
-    masker, rng = Masker(VOCABULARY, 0.15, 77, do_whole_word_mask=True), random.Random(5)
-    seen, chosen, outcomes = collections.Counter(), collections.Counter(), collections.Counter()
-    for _ in range(3000):
-        word_ids = words_sequence(rng, 25)
-        masked = masker(word_ids, rng)
-        for start, end in word_spans(word_ids):
-            seen[end - start] += 1
-            inside = [place for place in masked.positions if start <= place < end]
-            if inside:
-                assert inside == list(range(start, end))
-                chosen[end - start] += 1
-                found = [masked.word_ids[place] for place in inside]
-                assert MASK not in found or set(found) == {MASK}
-                outcomes[MASK in found] += 1
-    assert set(seen) == set(range(1, 8))
-    for length, total in seen.items():
-        assert chosen[length] / total == pytest.approx(0.15, rel=0.08), length
-    assert within(outcomes[True], sum(outcomes.values()), 0.8)
-
-
-def test_whole_words_reach_the_rate_on_average_and_respect_the_limit():
-    rng = random.Random(7)
-    masker = Masker(VOCABULARY, 0.15, 20, do_whole_word_mask=True)
-    num_tokens = num_predictions = 0
-    for _ in range(2000):
-        word_ids = words_sequence(rng, 25)
-        masked = masker(word_ids, rng)
-        assert 1 <= len(masked.positions) <= 20
-        num_tokens += len(word_ids) - 3
-        num_predictions += len(masked.positions)
-    assert num_predictions / num_tokens == pytest.approx(0.15, rel=0.03)
-
-
-def test_a_word_longer_than_the_limit_is_left_out():
-    word_ids = [CLS, FIRST_WORD, FIRST_PIECE, SEP, FIRST_WORD + 1, SEP]
-    for seed in range(30):
-        masked = Masker(VOCABULARY, 0.9, 1, True)(word_ids, random.Random(seed))
-        assert masked.positions == [4]
-
-
-def test_pieces_behind_a_special_token_are_a_word_of_their_own():
-    word_ids = [CLS, FIRST_WORD, SEP, FIRST_PIECE, FIRST_PIECE + 1, SEP]
-    chosen = {
-        tuple(Masker(VOCABULARY, 0.3, 20, True)(word_ids, random.Random(seed)).positions)
-        for seed in range(100)
-    }
-    assert chosen <= {(1,), (3, 4), (1, 3, 4)}
-    assert {(1,), (3, 4)} <= chosen
+def test_the_same_bits_give_the_same_masks():
+    word_ids = random_block(103, 100, continued=0.4)
+    for unit in ("piece", "ngram"):
+        first, again, other = (
+            masker(unit)(word_ids, None, RandomBits(key)) for key in (107, 107, 109)
+        )
+        assert all((a == b).all() for a, b in zip(first, again, strict=True))
+        assert (first.positions != other.positions).any()
 
 
 def test_refuses_a_vocabulary_without_words():
     with pytest.raises(InputError, match="special tokens only"):
-        Masker(Vocabulary(SPECIAL), 0.15, 20)
+        Masker(Vocabulary(SPECIAL), masked_lm_prob=0.15, max_predictions_per_seq=20)
+
+
+def test_refuses_an_unknown_unit():
+    with pytest.raises(ValueError, match="piece, word, ngram, span"):
+        masker("sentence")

@@ -5,7 +5,9 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.errors import InputError
-from bert_tf.records import check, write
+from bert_tf.records import check
+from bert_tf.text.vocab import Vocabulary
+from tests.reference import records as reference
 
 SIZES = {"T": 7, "P": 3}
 ROWS = (features.WORD_IDS, features.MASKED_LM_WEIGHTS, features.NEXT_SENTENCE_LABELS)
@@ -16,11 +18,7 @@ def values(word_ids=range(7), weights=(1.0, 0.0, 0.0), labels=(1,)):
 
 
 def write_file(tmp_path, records, name="a.tfrecord"):
-    path = str(tmp_path / name)
-    with tf.io.TFRecordWriter(path) as writer:
-        for record in records:
-            writer.write(record if isinstance(record, bytes) else write.encode(record))
-    return path
+    return reference.write_file(tmp_path / name, records)
 
 
 def test_counts_records(tmp_path):
@@ -86,7 +84,7 @@ def test_refuses_what_is_wrong_in_any_file(tmp_path, wrong, message):
 
 
 def test_refuses_another_type(tmp_path):
-    example = tf.train.Example.FromString(write.encode(values()))
+    example = tf.train.Example.FromString(reference.record(values()))
     example.features.feature["masked_lm_weights"].int64_list.value.extend([1, 0, 0])
     path = write_file(tmp_path, [example.SerializeToString()])
     with pytest.raises(InputError, match="masked_lm_weights is a int64_list; a float_list"):
@@ -135,3 +133,23 @@ def test_ids_beyond_the_vocabulary(tmp_path, word_ids):
 
 def test_the_last_id_of_the_vocabulary_is_inside(tmp_path):
     check.check_ids([write_file(tmp_path, [values(word_ids=[0, 30])])], vocab_size=31)
+
+
+def test_lists_of_a_file_without_padding_may_be_shorter_but_not_longer(tmp_path):
+    short = values(word_ids=range(5), weights=[1.0])
+    path = write_file(tmp_path, [short])
+    vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    changes = {"max_predictions_per_seq": 3, "pad_to_max_seq_length": False}
+    reference.enter([path], vocabulary, max_seq_length=7, **changes)
+    assert check.record_names([path], ROWS, SIZES)[features.WORD_IDS] == "input_ids"
+    write_file(tmp_path, [values(word_ids=range(11))])
+    reference.enter([path], vocabulary, max_seq_length=7, **changes)
+    with pytest.raises(InputError, match="has 11 value.*Give --max_seq_length=11"):
+        check.record_names([path], ROWS, SIZES)
+
+
+def test_counts_the_values_of_a_feature(tmp_path):
+    path = write_file(tmp_path, [values()])
+    assert check.num_values(path, features.MASKED_LM_WEIGHTS) == 3
+    with pytest.raises(InputError, match="no feature masked_lm_positions"):
+        check.num_values(path, features.MASKED_LM_POSITIONS)

@@ -1,6 +1,7 @@
 """Batches: every record once an epoch, an order that is a function of the seed, exact resume."""
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -8,28 +9,49 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.errors import InputError
-from bert_tf.examples.pretraining import PretrainingExample
-from bert_tf.records import read, write
+from bert_tf.records import read
+from bert_tf.text.vocab import Vocabulary
+from tests.reference import records
 
 SIZES = {"T": 7, "P": 3}
 FILE_SIZES = (11, 5, 7)
 NUM_RECORDS = sum(FILE_SIZES)
 
 
+def three_files(directory, sizes):
+    """Record i has i as its fourth word id; with `sizes` None there is no padding."""
+    numbers = itertools.count()
+    return [
+        records.write_file(
+            directory / f"{file_number}.tfrecord",
+            [
+                records.pretraining_values(
+                    [2, 9, 3, number, 3],
+                    [1],
+                    [8],
+                    type_ids=[0, 0, 0, 1, 1],
+                    pair_label=number % 2,
+                    sizes=sizes,
+                )
+                for number in itertools.islice(numbers, size)
+            ],
+        )
+        for file_number, size in enumerate(FILE_SIZES)
+    ]
+
+
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    """Three files; record i has i as its fourth word id."""
-    directory = tmp_path_factory.mktemp("records")
-    numbers = itertools.count()
-    found = []
-    for file_number, size in enumerate(FILE_SIZES):
-        found.append(str(directory / f"{file_number}.tfrecord"))
-        with tf.io.TFRecordWriter(found[-1]) as writer:
-            for number in itertools.islice(numbers, size):
-                example = PretrainingExample(
-                    [2, 9, 3, number, 3], [0, 0, 0, 1, 1], [1], [8], number % 2 == 1, False
-                )
-                writer.write(write.encode(write.pretraining_values(example, 7, 3)))
+    return three_files(tmp_path_factory.mktemp("records"), SIZES)
+
+
+@pytest.fixture
+def unpadded(tmp_path):
+    """The same without padding, as their manifest says."""
+    found = three_files(tmp_path, None)
+    vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    changes = {"max_seq_length": 7, "max_predictions_per_seq": 3, "pad_to_max_seq_length": False}
+    records.enter(found, vocabulary, **changes)
     return found
 
 
@@ -147,3 +169,36 @@ def test_a_damaged_record_is_found(paths, tmp_path):
 def test_other_errors_pass_by(paths):
     with pytest.raises(KeyError), read.naming_damaged_file(paths):
         raise KeyError
+
+
+def test_records_without_padding_are_padded(paths, unpadded):
+    theirs = dataset(paths)
+    ours = dataset(unpadded)
+    assert ours.element_spec == theirs.element_spec
+    for one, other in zip(ours.take(7), theirs.take(7), strict=True):
+        for name in other:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_padded_and_unpadded_files_together(paths, unpadded):
+    files = [paths[0], unpadded[1]]
+    batches = read.read_once(files, features.PRETRAINING, SIZES, batch_size=4)
+    assert sum(numbers(batches, 100), []) == list(range(16))
+
+
+def test_shorter_records_without_a_manifest_are_refused(unpadded):
+    os.remove(os.path.join(os.path.dirname(unpadded[0]), "manifest.json"))
+    with pytest.raises(InputError, match="has 5 value.*--max_seq_length=5"):
+        dataset(unpadded)
+
+
+def test_a_row_beyond_the_length_is_not_cut(unpadded):
+    """Only the first record of a file is looked at before work starts."""
+    values = records.pretraining_values([2] * 8, [1], [8], pair_label=0)
+    data = tf.data.TFRecordDataset(unpadded[0]).take(1).as_numpy_iterator()
+    path = records.write_file(unpadded[0], [*data, values])
+    vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    changes = {"max_seq_length": 7, "max_predictions_per_seq": 3, "pad_to_max_seq_length": False}
+    records.enter([path], vocabulary, **changes)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than 7 values of input_ids"):
+        list(read.read_once([path], features.PRETRAINING, SIZES, batch_size=2))

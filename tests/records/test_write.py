@@ -1,83 +1,68 @@
-"""Records as the released input function parses them; files whole or not at all."""
+"""TFRecord files as TensorFlow reads them, whole or not at all."""
 
+import errno
+import hashlib
 import os
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import features
-from bert_tf.examples.pretraining import PretrainingExample
+from bert_tf.errors import InputError
 from bert_tf.records import write
 
-EXAMPLE = PretrainingExample(
-    word_ids=[2, 4, 300, 3, 70_000, 3],
-    type_ids=[0, 0, 0, 0, 1, 1],
-    positions=[1, 4],
-    labels=[29_999, 5],
-    is_random_next=True,
-    is_capped=False,
-)
+RECORDS = [b"one", b"", b"x" * 300, b"two", b"y" * 70_001]
 
 
-def released_specification(max_seq_length, max_predictions_per_seq):
-    """Names, lengths and types that the released run_pretraining.py asks for."""
-    ints = {"input_ids", "input_mask", "segment_ids"}
-    slots = {"masked_lm_positions", "masked_lm_ids"}
-    return (
-        {name: tf.io.FixedLenFeature([max_seq_length], tf.int64) for name in ints}
-        | {name: tf.io.FixedLenFeature([max_predictions_per_seq], tf.int64) for name in slots}
-        | {"masked_lm_weights": tf.io.FixedLenFeature([max_predictions_per_seq], tf.float32)}
-        | {"next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64)}
-    )
+def batch(records):
+    return np.frombuffer(b"".join(records), np.uint8), np.cumsum([len(r) for r in records])
 
 
-def test_the_released_input_function_reads_it():
-    record = write.encode(write.pretraining_values(EXAMPLE, 11, 3))
-    found = tf.io.parse_single_example(record, released_specification(11, 3))
-    assert {name: value.numpy().tolist() for name, value in found.items()} == {
-        "input_ids": [2, 4, 300, 3, 70_000, 3, 0, 0, 0, 0, 0],
-        "input_mask": [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0],
-        "segment_ids": [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0],
-        "masked_lm_positions": [1, 4, 0],
-        "masked_lm_ids": [29_999, 5, 0],
-        "masked_lm_weights": [1.0, 1.0, 0.0],
-        "next_sentence_labels": [1],
-    }
+def test_the_bytes_are_those_of_tensorflow(tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    empty = np.empty(0, np.uint8), np.empty(0, np.int64)
+    done = write.write_records(str(ours), [batch(RECORDS[:2]), empty, batch(RECORDS[2:])])
+    with tf.io.TFRecordWriter(str(theirs)) as writer:
+        for record in RECORDS:
+            writer.write(record)
+    data = theirs.read_bytes()
+    assert ours.read_bytes() == data
+    sha256 = hashlib.sha256(data).hexdigest()
+    assert done == {"records": len(RECORDS), "bytes": len(data), "sha256": sha256}
 
 
-def test_a_record_holds_these_features_and_no_others():
-    record = write.encode(write.pretraining_values(EXAMPLE, 11, 3))
-    names = tf.train.Example.FromString(record).features.feature.keys()
-    assert set(names) == set(released_specification(11, 3))
+def interrupted():
+    yield batch(RECORDS)
+    raise KeyboardInterrupt
 
 
-def test_equal_values_give_equal_bytes_in_any_order():
-    values = write.pretraining_values(EXAMPLE, 11, 3)
-    assert write.encode(values) == write.encode(dict(reversed(values.items())))
-
-
-def test_a_full_example_needs_no_padding():
-    values = write.pretraining_values(EXAMPLE, 6, 2)
-    assert values[features.WORD_IDS] == EXAMPLE.word_ids
-    assert values[features.MASKED_LM_WEIGHTS] == [1.0, 1.0]
-
-
-def test_files_appear_whole(tmp_path):
-    paths = [str(tmp_path / name) for name in ("a", "b")]
-    with write.replacing_all(paths) as writers:
-        for number, writer in enumerate(writers):
-            writer.write(b"%d" % number)
-        assert not os.path.exists(paths[0])
-    found = [[r.numpy() for r in tf.data.TFRecordDataset(path)] for path in paths]
-    assert found == [[b"0"], [b"1"]]
-
-
-def test_an_error_leaves_the_old_files(tmp_path):
+def test_an_error_leaves_the_old_file(tmp_path):
     path = tmp_path / "a"
     path.write_text("old")
     with pytest.raises(KeyboardInterrupt):
-        with write.replacing_all([str(path), str(tmp_path / "b")]) as writers:
-            writers[0].write(b"new")
-            raise KeyboardInterrupt
+        write.write_records(str(path), interrupted())
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(tmp_path, monkeypatch, code):
+    def full(handle):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", full)
+    path = str(tmp_path / "a")
+    size = sum(len(record) + 16 for record in RECORDS)
+    with pytest.raises(InputError, match=f"needs at least {size} bytes") as error:
+        write.write_records(path, [batch(RECORDS)])
+    assert path in str(error.value)
+    assert "run the same command again" in str(error.value)
+    with pytest.raises(InputError, match="needs 123456789 bytes"):
+        write.write_records(path, [batch(RECORDS)], num_bytes_needed=123456789)
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_errors_of_the_system_pass(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError):
+        write.write_records(str(tmp_path / "file" / "a"), [])

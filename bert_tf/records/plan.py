@@ -1,0 +1,39 @@
+"""How a build is divided: units of text into pools, examples into buckets."""
+
+from bert_tf.examples import pool as pool_lib
+
+# A share of a shard that is shuffled in memory.
+_BUCKET_BYTES = 2**25
+_ROWS_PER_TOKEN = 1.25  # roughly how many tokens a row takes, above its share of T
+
+
+def pools(options, units, num_tokens):
+    """Groups units into pools.
+
+    Args:
+      options: `options.PretrainingData`.
+      units: list of (key, tokens, documents), in the order of their keys; documents above 0.
+      num_tokens: int, a pool is full with so many.
+
+    Returns:
+      list of tuples of keys.
+
+    Raises:
+      InputError: too few documents for the objective.
+    """
+    pool_lib.check_documents(sum(num for _, _, num in units), options.objective)
+    min_documents = 2 if options.objective == "nsp" else 1
+    return pool_lib.pools(units, num_tokens, min_documents, options.random_seed)
+
+
+def num_buckets(options, num_tokens, row_bytes, num_shards):
+    """Buckets of all shards, from a rough guess at the size of the rows; a multiple of the shards.
+
+    Args:
+      options: `options.PretrainingData`.
+      num_tokens: int, of the whole text.
+      row_bytes: int.
+      num_shards: int.
+    """
+    num_rows = _ROWS_PER_TOKEN * num_tokens * options.dupe_factor / options.max_seq_length
+    return num_shards * (1 + int(num_rows * row_bytes / _BUCKET_BYTES / num_shards))

@@ -1,0 +1,149 @@
+"""The scratch directory of a build: finished parts, so that a build that was killed goes on.
+
+A part whose header exists is whole: all files are written under a temporary name and renamed, the
+header last. What a part
+holds depends on the identity of the build alone; a directory that belongs to another build is
+refused.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+
+import numpy as np
+
+from bert_tf import files
+from bert_tf.errors import InputError
+
+_IDENTITY = "identity.json"
+
+
+class Scratch:
+    """Names of the parts of a build; picklable, for worker processes.
+
+    Attributes:
+      path: str, the directory.
+    """
+
+    def __init__(self, path):
+        self.path = path
+
+    def tokens(self, unit):
+        """Path of the ids of a unit, given as (input, number)."""
+        return self._part("tokens", "{:04d}-{:06d}", *unit)
+
+    def rows(self, unit):
+        """Path of the examples of a unit."""
+        return self._part("rows", "{:04d}-{:06d}", *unit)
+
+    def shard(self, number):
+        """Path of a finished shard."""
+        return self._part("shards", "{:05d}.tfrecord", number)
+
+    def note(self, name):
+        """Path of what is known about the build once a stage is done."""
+        return os.path.join(self.path, f"{name}.json")
+
+    def _part(self, folder, pattern, *numbers):
+        return os.path.join(self.path, folder, pattern.format(*numbers))
+
+
+@contextlib.contextmanager
+def opened(path, identity):
+    """Opens a scratch directory, new or that of the same build; it is deleted if all ends well.
+
+    Args:
+      path: str.
+      identity: dict for JSON, all that the output depends on.
+
+    Yields:
+      `Scratch`.
+
+    Raises:
+      InputError: the directory belongs to another build, or a build is at work in it.
+    """
+    for folder in ("tokens", "rows", "shards"):
+        os.makedirs(os.path.join(path, folder), exist_ok=True)
+    with open(os.path.join(path, "lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"Another process is building the same files: {path} is locked. Wait for it, or "
+                "give another --output_file."
+            ) from None
+        _check_identity(os.path.join(path, _IDENTITY), identity)
+        yield Scratch(path)
+        shutil.rmtree(path)
+
+
+def _check_identity(path, identity):
+    identity = json.loads(json.dumps(identity))
+    if not os.path.exists(path):
+        files.write_text(path, json.dumps(identity, indent=1) + "\n")
+        return
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    differences = [
+        f"{name} is {found.get(name)} there and {identity.get(name)} here"
+        for name in sorted(found.keys() | identity.keys())
+        if found.get(name) != identity.get(name)
+    ]
+    if differences:
+        raise InputError(
+            f"{os.path.dirname(path)} holds the unfinished work of another build: "
+            f"{'; '.join(differences)}. Run that build again to its end, or delete the directory."
+        )
+
+
+def write_arrays(path, header, *arrays):
+    """Writes arrays as one part; `header` of the same path gives its header back.
+
+    Args:
+      path: str.
+      header: dict for JSON.
+      arrays: NumPy arrays; `np.load` of the opened file gives them back one by one.
+    """
+    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+        for array in arrays:
+            np.save(file, array)
+    files.write_text(f"{path}.json", json.dumps(header))
+
+
+def write_rows(path, header, rows, ends):
+    """Writes rows that are sorted by bucket as one part.
+
+    Args:
+      path: str.
+      header: dict for JSON.
+      rows: structured array [n].
+      ends: int64 [buckets], where in `rows` each bucket ends.
+    """
+    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+        np.concatenate([[0], ends]).astype("<i8").tofile(file)
+        rows.tofile(file)
+    files.write_text(f"{path}.json", json.dumps(header))
+
+
+def read_rows(path, dtype, bucket, num_buckets):
+    """Reads the rows of one bucket.
+
+    Returns:
+      structured array of `dtype`.
+    """
+    with open(path, "rb") as file:
+        file.seek(8 * bucket)
+        start, end = np.fromfile(file, "<i8", 2).tolist()
+        file.seek(8 * (num_buckets + 1) + start * dtype.itemsize)
+        return np.fromfile(file, dtype, end - start)
+
+
+def header(path):
+    """The header of a part, or None if the part is not there yet."""
+    try:
+        with open(f"{path}.json", encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None

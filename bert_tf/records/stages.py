@@ -1,0 +1,121 @@
+"""The three stages of a build as functions from parts of the scratch directory to parts of it.
+
+Each depends on its arguments, the options and the parts alone, so it does not matter which process
+runs it, when, or whether it was begun before:
+
+1. `tokenize`: a unit of text to ids.
+2. `draw`: the ids of a unit, in a pool of several, to examples, sorted by the bucket they go to.
+   A bucket is a share of a shard that fits into memory; each example goes to a random one.
+3. `shard`: all examples of the buckets of a shard, in random order, to a TFRecord file.
+"""
+
+import dataclasses
+import json
+
+import numpy as np
+
+from bert_tf import files
+from bert_tf.examples.pool import Documents
+from bert_tf.records import scratch as scratch_lib
+from bert_tf.records import write
+from bert_tf.records.recipe import Recipe
+from bert_tf.text import vocab
+
+
+class Stages:
+    """What a process needs to run any stage.
+
+    Args:
+      options: `options.PretrainingData`.
+      scratch: `scratch.Scratch`.
+    """
+
+    def __init__(self, options, scratch):
+        self._options = options
+        self._scratch = scratch
+        self._recipe = Recipe(options, vocab.from_file(options.vocab_file))
+        self._pool = (None, None)
+
+    def tokenize(self, key, unit):
+        """Stage 1.
+
+        Args:
+          key: (input, number) of the unit.
+          unit: `text.documents.Unit`.
+
+        Returns:
+          dict, the header of the part.
+        """
+        found, counts = self._recipe.tokenize(unit)
+        header = {"key": key, "counts": dataclasses.asdict(counts), "num_tokens": len(found.ids)}
+        header |= {"num_documents": len(found.document_ends)}
+        arrays = [found.ids, found.sentence_ends, found.document_ends]
+        if found.unit_starts is not None:
+            arrays.append(found.unit_starts)
+        scratch_lib.write_arrays(self._scratch.tokens(key), header, *arrays)
+        return header
+
+    def draw(self, pool_keys, keys, num_buckets):
+        """Stage 2.
+
+        Args:
+          pool_keys: tuple of keys, the units of the pool.
+          keys: list of keys, the units of them to draw from.
+          num_buckets: int, of the whole build.
+
+        Returns:
+          list of dicts, the headers of the parts.
+        """
+        pool = self._loaded(pool_keys)
+        headers = []
+        for key in keys:
+            part = pool_keys.index(key)
+            rows, ends, counts = self._recipe.draw(pool, part, key, num_buckets)
+            header = {"key": key, "counts": dataclasses.asdict(counts)}
+            scratch_lib.write_rows(self._scratch.rows(key), header, rows, ends)
+            headers.append(header)
+        return headers
+
+    def _loaded(self, pool_keys):
+        """The pool of some units; the last one is kept, for the next task may need it."""
+        if self._pool[0] != pool_keys:
+            pool = self._recipe.pool([self._documents(key) for key in pool_keys])
+            self._pool = pool_keys, pool
+        return self._pool[1]
+
+    def _documents(self, key):
+        with open(self._scratch.tokens(key), "rb") as file:
+            ids, sentence_ends, document_ends = (np.load(file) for _ in range(3))
+            has_units = self._options.segmented_text or self._options.unit == "span"
+            starts = np.load(file) if has_units else None
+            return Documents(ids, sentence_ends, document_ends, starts)
+
+    def shard(self, number, keys, num_shards, num_buckets):
+        """Stage 3.
+
+        Args:
+          number: int, of the shard.
+          keys: list of keys, all units of the build.
+          num_shards: int.
+          num_buckets: int, of the whole build; each shard has as many.
+
+        Returns:
+          (number, dict with the "records", "bytes" and "sha256" of the file).
+        """
+        per_shard = num_buckets // num_shards
+
+        def batches():
+            for bucket in range(number * per_shard, (number + 1) * per_shard):
+                yield from self._recipe.encode(self._bucket(keys, bucket, num_buckets), bucket)
+
+        header = write.write_records(self._scratch.shard(number), batches())
+        files.write_text(self._scratch.shard(number) + ".json", json.dumps(header))
+        return number, header
+
+    def _bucket(self, keys, bucket, num_buckets):
+        """All rows of a bucket, in the order of the units."""
+        dtype = self._recipe.row_dtype
+        paths = [self._scratch.rows(key) for key in keys]
+        return np.concatenate(
+            [scratch_lib.read_rows(path, dtype, bucket, num_buckets) for path in paths]
+        )

@@ -1,0 +1,111 @@
+"""Running text to sentences: rules of sentencex (Wikimedia), applied inside quotations too.
+
+sentencex takes a quotation for one sentence however much is said in it. A speech of a page is
+no sentence for a pair of texts, so each sentence with quotation marks is split once more with
+its marks blanked.
+"""
+
+import re
+import sys
+
+import sentencex
+
+from bert_tf.errors import InputError
+
+# The languages that sentencex has abbreviations or rules for, or that need none (ko, zh).
+LANGUAGES = (
+    "am ar bg bn ca da de el en es fi fr gu hi hy it ja kk kn ko ml mr my nl pa pl pt ru sk ta te "
+    "uk zh"
+).split()
+
+# A sentence longer than this is cut at white space; it bounds what sentencex sees at once, whose
+# time grows with the square of the number of quotation marks.
+_MAX_CHARS = 2**14
+# sentencex stops the process at some white space of several bytes. One character for one keeps
+# the offsets.
+_SPACES = {code: " " for code in range(sys.maxunicode + 1) if chr(code).isspace()}
+# An apostrophe inside a word is none.
+_QUOTE = re.compile(r"[\"“”„‟«»‹›「」『』《》`]|(?<!\w)['‘’‚‛]|['‘’‚‛](?!\w)")
+_SENTENCE_END = re.compile(r"[.!?…。！？।։]")
+
+
+class Splitter:
+    """Splits paragraphs of one language.
+
+    Args:
+      language: str, a code of `LANGUAGES`, e.g. "en"; what follows a hyphen ("zh-Hant") is
+        ignored.
+
+    Raises:
+      InputError: the language has no rules.
+    """
+
+    def __init__(self, language="en"):
+        self._language = re.split("[-_]", language.lower())[0]
+        if self._language not in LANGUAGES:
+            raise InputError(
+                f"--language={language}: no rules to split its text into sentences. Known are "
+                f"{' '.join(LANGUAGES)}; or give sentences, one a line, with "
+                "--input_format=sentences."
+            )
+
+    def spans(self, text):
+        """Offsets of the sentences of a paragraph, white space around them left out.
+
+        All that is left between them is white space. Line ends count as spaces.
+
+        Args:
+          text: str.
+
+        Returns:
+          list of (start, end), ascending; empty if the text is white space.
+        """
+        spaced = text.translate(_SPACES)
+        starts = self._starts(spaced)
+        spans = []
+        for start, end in zip(starts, [*starts[1:], len(spaced)], strict=True):
+            sentence = spaced[start:end]
+            left = len(sentence) - len(sentence.lstrip(" "))
+            length = len(sentence.strip(" "))
+            if length:
+                spans.append((start + left, start + left + length))
+        return spans
+
+    def _starts(self, text):
+        """Where sentences start; the first one at 0."""
+        starts, position = [], 0
+        while position < len(text):
+            piece = text[position : position + _MAX_CHARS]
+            inside = self._starts_in(piece)
+            rest = position + len(piece) < len(text)
+            if rest and len(inside) > 1:
+                next_position = position + inside.pop()  # the last one may go on
+            elif rest and (space := piece.rfind(" ")) > 0:
+                next_position = position + space
+            else:
+                next_position = position + len(piece)
+            starts += [position + start for start in inside]
+            position = next_position
+        return starts or [0]
+
+    def _starts_in(self, text):
+        """The same for a text that sentencex may see at once."""
+        starts = []
+        for sentence in sentencex.get_sentence_boundaries(self._language, text):
+            start, inside = sentence["start_index"], sentence["text"]
+            starts.append(start)
+            if _QUOTE.search(inside) and len(_SENTENCE_END.findall(inside)) > 1:
+                starts += [start + offset for offset in self._starts_in_quotation(inside)]
+        return starts
+
+    def _starts_in_quotation(self, sentence):
+        """Where sentences inside the quotations of a sentence start.
+
+        Never at the end of a quotation: what stands behind it may belong to it ("..." he said),
+        which sentencex has decided already.
+        """
+        blanked = _QUOTE.sub(" ", sentence)
+        for part in sentencex.get_sentence_boundaries(self._language, blanked)[1:]:
+            end_before = len(blanked[: part["start_index"]].rstrip(" "))
+            if end_before and not _QUOTE.match(sentence, end_before):
+                yield end_before
