@@ -7,3 +7,7 @@ class InputError(ValueError):
     The message says what was checked, what was found, what was wanted and the way out.
     The scripts print it without a traceback and exit with status 2.
     """
+
+
+class UnfinishedError(InputError):
+    """Work stopped for a reason outside of its input; the same command goes on with it."""

@@ -78,7 +78,7 @@ def announce(options):
     print("Options:\n  " + to_flagfile(options).strip().replace("\n", "\n  "), flush=True)
 
 
-def run(main, options_class, takes_arguments=False):
+def run(main, options_class, takes_arguments=False, keeps_unknown=False):
     """Parses the command line into `options_class` and calls `main(options)`.
 
     An `InputError` is printed as one message without a traceback; the exit status is 2.
@@ -88,11 +88,13 @@ def run(main, options_class, takes_arguments=False):
         as its second argument, otherwise there must be none.
       options_class: frozen dataclass of options.
       takes_arguments: bool.
+      keeps_unknown: bool, flags that `options_class` does not have are arguments too, in their
+        order, and so is what follows "--", with it; otherwise they are an error.
     """
 
     def with_options(arguments):
         try:
-            if takes_arguments:
+            if takes_arguments or keeps_unknown:
                 main(read(options_class), arguments[1:])
             elif len(arguments) > 1:
                 raise InputError(f"Unexpected arguments: {arguments[1:]}; flags start with '--'.")
@@ -103,4 +105,14 @@ def run(main, options_class, takes_arguments=False):
             sys.exit(2)
 
     define(options_class)
-    app.run(with_options)
+    parser = _parse_known if keeps_unknown else app.parse_flags_with_usage
+    app.run(with_options, flags_parser=parser)
+
+
+def _parse_known(arguments):
+    flags.FLAGS.set_gnu_getopt(True)  # flags go on behind the value of an unknown one
+    try:
+        return flags.FLAGS(arguments, known_only=True)
+    except flags.Error as error:
+        print(f"FATAL Flags parsing error: {error}", file=sys.stderr)
+        sys.exit(1)

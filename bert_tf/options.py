@@ -323,7 +323,7 @@ class LearnVocabulary(TextInput):
         30522, "Tokens in all, special and [unused] ones included; of --extend, that of its file."
     )
     num_unused: int | None = option(
-        None, "[unused] slots; none: as many as released, 994, or 101 with --do_lower_case=false."
+        None, "Slots for later; none: as many as released, 994, or 101 with --do_lower_case=false."
     )
     min_frequency: int = option(
         2, "How often a piece of more than one character, or a word to add, must occur."
@@ -356,3 +356,17 @@ class LearnVocabulary(TextInput):
             raise InputError("--num_new_words needs --extend, the vocabulary to add words to.")
         if self.num_unused is not None and self.extend:
             raise InputError("--num_unused is for a new vocabulary; --extend keeps every slot.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InspectRecords:
+    """Flags of bert_tf.records.inspect."""
+
+    vocab_file: str = option(REQUIRED, "vocab.txt that the records were made with.")
+    num_examples: int = option(3, "Examples to print, the first ones of the first file.")
+    picture: str | None = option(None, "SVG file to draw the statistics in.")
+
+    def __post_init__(self):
+        _require_not_negative(self, "num_examples")
+        if self.picture and not self.picture.endswith(".svg"):
+            raise InputError(f"--picture={self.picture} must end in .svg: that is what is drawn.")

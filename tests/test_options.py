@@ -104,7 +104,7 @@ RELEASED = {
     | {
         "input_file": "REQUIRED",
         "max_seq_length": 128,
-        "max_predictions_per_seq": 20,
+        "max_predictions_per_seq": None,  # released: 20; what the records have, unless given
         "do_eval": False,
         "eval_batch_size": 8,
         "num_train_steps": 100000,

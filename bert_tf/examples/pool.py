@@ -66,10 +66,9 @@ def _cuts(start, end, longest, goes_on):
     """Yields where the parts of a sentence end, but for the last one."""
     place = start
     while (left := end - place) > longest:
-        whole = cut = place + -(-left // -(-left // longest))
-        while cut > place and goes_on[cut]:
-            cut -= 1
-        place = cut if cut > place else whole
+        whole = place + -(-left // -(-left // longest))
+        cuts = *range(whole, place, -1), *range(whole + 1, place + longest + 1)
+        place = next((cut for cut in cuts if not goes_on[cut]), whole)
         yield place
 
 

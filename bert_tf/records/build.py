@@ -10,22 +10,26 @@ what it is for. So the bytes of the shards depend on the text, the options and t
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import os
 import re
 import shutil
 
 from bert_tf import files, flagging
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.examples.pretraining import row_dtype
 from bert_tf.progress import Progress
-from bert_tf.records import manifest, plan, scratch, summary
+from bert_tf.records import manifest, plan, scratch, summary, write
 from bert_tf.records.workers import Workers
 from bert_tf.text import documents, inputs, vocab
+from bert_tf.text.sentences import Splitter
 
+UNIT_BYTES = documents.UNIT_BYTES
 # Random second texts come from the same pool; so many tokens are about 20 MB of English.
 POOL_TOKENS = 2**22
 _MANY_TASKS = 4  # for each worker, so that none waits long for the last one
+_NUM_TO_PRINT = 2
 # Options that change nothing in the examples.
 _NOT_IDENTITY = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
 
@@ -47,12 +51,15 @@ def run(options):
     outputs = output_paths(options.output_file, paths)
     vocabulary = vocab.from_file(options.vocab_file)
     vocab.check_casing(vocabulary, options.do_lower_case)
+    formats = {path: inputs.resolve_format(path, options.input_format) for path in paths}
+    if set(formats.values()) != {"sentences"}:
+        Splitter(options.language)  # refuses a language without rules
     flagging.announce(options)
-    corpus = _hashed(paths, options.input_format)
+    corpus = _hashed(formats)
     identity = {name: value for name, value in vars(options).items() if name not in _NOT_IDENTITY}
     identity |= {
         "vocabulary": vocabulary.sha256,
-        "inputs": [each["sha256"] for each in corpus],
+        "inputs": f"{len(corpus)} file(s), {_hash_of_hashes(corpus)}",
         "number of output files": len(outputs),
     }
     directory = _scratch_directory(options, outputs)
@@ -99,15 +106,19 @@ def _scratch_directory(options, outputs):
     return os.path.join(parent, f".{os.path.basename(first)}.unfinished")
 
 
-def _hashed(paths, input_format):
+def _hashed(formats):
     """What is known of each input, in the order that the build takes them: that of their hashes.
+
+    Args:
+      formats: dict from path to format.
 
     Returns:
       list of dicts with "path", "format", "bytes" and "sha256".
     """
-    progress = Progress("read", sum(map(os.path.getsize, paths)), "bytes", unit_scale=True)
+    total = sum(map(os.path.getsize, formats))
+    progress = Progress("hash", total, "bytes", unit_scale=True)
     found = []
-    for path in paths:
+    for path, text_format in formats.items():
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             while block := file.read(2**20):
@@ -116,13 +127,17 @@ def _hashed(paths, input_format):
         found.append(
             {
                 "path": path,
-                "format": inputs.resolve_format(path, input_format),
+                "format": text_format,
                 "bytes": os.path.getsize(path),
                 "sha256": digest.hexdigest(),
             }
         )
     progress.close()
     return sorted(found, key=lambda each: each["sha256"])
+
+
+def _hash_of_hashes(corpus):
+    return hashlib.sha256("".join(each["sha256"] for each in corpus).encode()).hexdigest()
 
 
 class _Build:
@@ -135,10 +150,11 @@ class _Build:
 
     def __init__(self, options, parts, corpus, vocabulary, outputs):
         self._options, self._parts, self._corpus = options, parts, corpus
+        self._vocabulary = vocabulary
         self._outputs, self._num_shards = outputs, len(outputs)
-        self._row_bytes = row_dtype(
+        self._row_dtype = row_dtype(
             options.max_seq_length, options.num_predictions, len(vocabulary)
-        ).itemsize
+        )
         self.shard_paths = [parts.shard(number) for number in range(len(outputs))]
         self.shards = []
 
@@ -151,14 +167,15 @@ class _Build:
             units = [unit for unit in units if unit["num_documents"]]
             pools = self._pools(units)
             num_tokens = sum(unit["num_tokens"] for unit in units)
-            num_buckets = plan.num_buckets(options, num_tokens, self._row_bytes, self._num_shards)
+            num_buckets = plan.num_buckets(
+                options, num_tokens, self._row_dtype.itemsize, self._num_shards
+            )
             made = self._draw(workers, units, pools, num_buckets)
-            if made.num_examples < self._num_shards:
-                raise InputError(
-                    f"The input gives {made.num_examples} example(s), fewer than the "
-                    f"{self._num_shards} files of --output_file. Name fewer files."
-                )
+            plan.check_examples(made.num_examples, self._num_shards)
             keys = [tuple(unit["key"]) for unit in units]
+            rows = self._parts.rows(keys[0])
+            for row in scratch.read_rows(rows, self._row_dtype, 0, num_buckets)[:_NUM_TO_PRINT]:
+                print(summary.example_text(row, self._vocabulary), flush=True)
             self._write(workers, keys, num_buckets, made.num_examples)
         return read, made
 
@@ -168,20 +185,27 @@ class _Build:
         if os.path.exists(known):
             with open(known, encoding="utf-8") as file:
                 return json.load(file)
-        headers = {}
-        progress = Progress("tokenize", None, "bytes", unit_scale=True)
+        headers, num_bytes = {}, {}
+        total = sum(each["bytes"] for each in self._corpus)
+        progress = Progress("tokenize", total, "bytes", unit_scale=True)
 
         def missing():
             for number, each in enumerate(self._corpus):
-                for unit in documents.units(each["path"], each["format"]):
+                before = 0
+                for unit in documents.units(each["path"], each["format"], UNIT_BYTES):
                     key = (number, unit.number)
+                    # Of the file on disk, which may be compressed.
+                    num_bytes[key], before = unit.position - before, unit.position
                     headers[key] = scratch.header(self._parts.tokens(key))
                     if headers[key] is None:
                         yield key, unit
+                    else:
+                        progress.skip(num_bytes[key])
 
         for header in workers.run("tokenize", missing()):
-            headers[tuple(header["key"])] = header
-            progress.advance(header["counts"]["num_bytes"])
+            key = tuple(header["key"])
+            headers[key] = header
+            progress.advance(num_bytes[key])
         progress.close()
         headers = [headers[key] for key in sorted(headers)]
         files.write_text(known, json.dumps(headers))
@@ -222,28 +246,33 @@ class _Build:
                 yield keys, keys[start : start + size]
 
     def _write(self, workers, keys, num_buckets, num_examples):
-        """Stage 3; fills in `shards`."""
+        """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
         progress = Progress("write", num_examples, "examples")
-        tasks = []
-        for number in range(self._num_shards):
-            header = scratch.header(self.shard_paths[number])
-            if header and self._is_there(number, header["bytes"]):
-                self.shards.append((number, header))
-                progress.skip(header["records"])
-            else:
-                tasks.append((number, keys, self._num_shards, num_buckets))
-        for number, header in workers.run("shard", tasks):
-            self.shards.append((number, header))
-            progress.advance(header["records"])
-        progress.close()
-        self.shards = [header for _, header in sorted(self.shards, key=lambda pair: pair[0])]
+        per_shard = num_buckets // self._num_shards
+        headers = [scratch.header(path) for path in self.shard_paths]
+        missing = [n for n, header in enumerate(headers) if not self._is_there(n, header)]
+        buckets = (n * per_shard + place for n in missing for place in range(per_shard))
 
-    def _is_there(self, number, num_bytes):
+        def joined(parts):
+            for part, num_records in parts:
+                yield part, num_records
+                progress.advance(num_records)
+
+        encoded = workers.run("encode", ((bucket, keys, num_buckets) for bucket in buckets))
+        progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
+        for number in missing:
+            parts = joined(itertools.islice(encoded, per_shard))
+            headers[number] = write.join(self.shard_paths[number], parts)
+            files.write_text(f"{self.shard_paths[number]}.json", json.dumps(headers[number]))
+        progress.close()
+        self.shards = headers
+
+    def _is_there(self, number, header):
         """Whether a shard that was finished before is here, or was moved to its place."""
-        if os.path.exists(self.shard_paths[number]):
-            return True
+        if not header or os.path.exists(self.shard_paths[number]):
+            return bool(header)
         moved = self._outputs[number]
-        return os.path.isfile(moved) and os.path.getsize(moved) == num_bytes
+        return os.path.isfile(moved) and os.path.getsize(moved) == header["bytes"]
 
 
 def _move(source, path):
@@ -282,7 +311,7 @@ def _disk_full_explained(directory):
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise InputError(
+        raise UnfinishedError(
             f"The disk is full ({error.filename or directory}). What is done lies in {directory}; "
             "free some space, or give a --scratch_dir on another disk before the first run, and "
             "run the same command again: it goes on where it stopped."

@@ -86,7 +86,7 @@ def record_names(paths, features, sizes):
     Args:
       paths: list of str.
       features: iterable of `features.Feature`.
-      sizes: dict from axis letter to the length wanted, e.g. `{"T": 128, "P": 20}`.
+      sizes: dict from axis letter to the length wanted, e.g. `{"T": 128, "P": 20}`; None: any.
 
     Returns:
       dict from `features.Feature` to its name in the records.
@@ -100,7 +100,9 @@ def record_names(paths, features, sizes):
         found = first_examples(path, 1)[0].features.feature
         names = {feature: _name(path, found, feature) for feature in features}
         for feature, name in names.items():
-            _check_values(path, found[name], feature, name, sizes, path in unpadded)
+            _check_kind(path, found[name], feature, name)
+            if sizes:
+                _check_length(path, found[name], feature, name, sizes, path in unpadded)
         first = first or (path, names)
         if names != first[1]:
             raise InputError(
@@ -132,11 +134,14 @@ def num_values(path, feature):
     return len(getattr(value, kind).value) if kind else 0
 
 
-def _check_values(path, value, feature, name, sizes, may_be_shorter):
+def _check_kind(path, value, feature, name):
     kind, wanted_kind = value.WhichOneof("kind"), _KINDS[feature.dtype]
     if kind != wanted_kind:
         raise InputError(f"{path}: feature {name} is a {kind}; a {wanted_kind} was wanted.")
-    length = len(getattr(value, kind).value)
+
+
+def _check_length(path, value, feature, name, sizes, may_be_shorter):
+    length = len(getattr(value, value.WhichOneof("kind")).value)
     axis = feature.axes.removeprefix("B").strip()
     wanted = sizes[axis] if axis else 1
     if length == wanted or (axis and may_be_shorter and length < wanted):

@@ -285,7 +285,8 @@ def check(
     for path, build in zip(paths, builds, strict=True):
         if build is None:
             continue
-        _check_vocabulary(path, build, vocabulary, do_lower_case)
+        check_vocabulary(path, build, vocabulary)
+        _check_casing(path, build, do_lower_case)
         _check_flag(path, "max_seq_length", build.max_seq_length, max_seq_length)
         if max_predictions_per_seq is not None:
             name = "max_predictions_per_seq"
@@ -301,14 +302,22 @@ def check(
     return builds
 
 
-def _check_vocabulary(path, build, vocabulary, do_lower_case):
+def check_vocabulary(path, build, vocabulary):
+    """Refuses the file `path` of a `Build` that was made with another vocabulary.
+
+    Raises:
+      InputError: it was.
+    """
     if build.vocabulary["sha256"] != vocabulary.sha256:
         raise InputError(
             f"{path} was made with another vocabulary, says its {NAME}: {build.vocabulary['size']} "
-            f"tokens with sha256 {build.vocabulary['sha256'][:12]}...; the model's has "
+            f"tokens with sha256 {build.vocabulary['sha256'][:12]}...; the one given has "
             f"{len(vocabulary)} with {vocabulary.sha256[:12]}.... Make the records with the "
             "model's vocab.txt, or give the --vocab_file they were made with."
         )
+
+
+def _check_casing(path, build, do_lower_case):
     if build.do_lower_case != do_lower_case:
         raise InputError(
             f"{path} was made with --do_lower_case={_as_flag(build.do_lower_case)}, says its "

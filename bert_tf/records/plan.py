@@ -1,5 +1,6 @@
 """How a build is divided: units of text into pools, examples into buckets."""
 
+from bert_tf.errors import InputError
 from bert_tf.examples import pool as pool_lib
 
 # A share of a shard that is shuffled in memory.
@@ -37,3 +38,16 @@ def num_buckets(options, num_tokens, row_bytes, num_shards):
     """
     num_rows = _ROWS_PER_TOKEN * num_tokens * options.dupe_factor / options.max_seq_length
     return num_shards * (1 + int(num_rows * row_bytes / _BUCKET_BYTES / num_shards))
+
+
+def check_examples(num_examples, num_shards):
+    """Refuses more output files than there are examples.
+
+    Raises:
+      InputError: they are more.
+    """
+    if num_examples < num_shards:
+        raise InputError(
+            f"The input gives {num_examples} example(s), fewer than the {num_shards} files of "
+            "--output_file. Name fewer files."
+        )

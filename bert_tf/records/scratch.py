@@ -15,7 +15,7 @@ import shutil
 import numpy as np
 
 from bert_tf import files
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, UnfinishedError
 
 _IDENTITY = "identity.json"
 
@@ -38,6 +38,10 @@ class Scratch:
         """Path of the examples of a unit."""
         return self._part("rows", "{:04d}-{:06d}", *unit)
 
+    def bucket(self, number):
+        """Path of the records of a bucket, until they are part of a shard."""
+        return self._part("buckets", "{:06d}.tfrecord", number)
+
     def shard(self, number):
         """Path of a finished shard."""
         return self._part("shards", "{:05d}.tfrecord", number)
@@ -52,7 +56,9 @@ class Scratch:
 
 @contextlib.contextmanager
 def opened(path, identity):
-    """Opens a scratch directory, new or that of the same build; it is deleted if all ends well.
+    """Opens a scratch directory, new or that of the same build.
+
+    It is deleted if all ends well or the input turns out to be wrong.
 
     Args:
       path: str.
@@ -62,9 +68,10 @@ def opened(path, identity):
       `Scratch`.
 
     Raises:
-      InputError: the directory belongs to another build, or a build is at work in it.
+      InputError: the directory belongs to another build that was not finished, or a build is at
+        work in it.
     """
-    for folder in ("tokens", "rows", "shards"):
+    for folder in ("tokens", "rows", "buckets", "shards"):
         os.makedirs(os.path.join(path, folder), exist_ok=True)
     with open(os.path.join(path, "lock"), "w") as lock:
         try:
@@ -75,7 +82,13 @@ def opened(path, identity):
                 "give another --output_file."
             ) from None
         _check_identity(os.path.join(path, _IDENTITY), identity)
-        yield Scratch(path)
+        try:
+            yield Scratch(path)
+        except UnfinishedError:
+            raise
+        except InputError:
+            shutil.rmtree(path)  # it was made from input that has to change
+            raise
         shutil.rmtree(path)
 
 

@@ -6,15 +6,14 @@ runs it, when, or whether it was begun before:
 1. `tokenize`: a unit of text to ids.
 2. `draw`: the ids of a unit, in a pool of several, to examples, sorted by the bucket they go to.
    A bucket is a share of a shard that fits into memory; each example goes to a random one.
-3. `shard`: all examples of the buckets of a shard, in random order, to a TFRecord file.
+3. `encode`: all examples of a bucket, in random order, to a TFRecord file; those of the buckets of
+   a shard, one behind the other, are the shard.
 """
 
 import dataclasses
-import json
 
 import numpy as np
 
-from bert_tf import files
 from bert_tf.examples.pool import Documents
 from bert_tf.records import scratch as scratch_lib
 from bert_tf.records import write
@@ -90,27 +89,20 @@ class Stages:
             starts = np.load(file) if has_units else None
             return Documents(ids, sentence_ends, document_ends, starts)
 
-    def shard(self, number, keys, num_shards, num_buckets):
+    def encode(self, bucket, keys, num_buckets):
         """Stage 3.
 
         Args:
-          number: int, of the shard.
+          bucket: int.
           keys: list of keys, all units of the build.
-          num_shards: int.
-          num_buckets: int, of the whole build; each shard has as many.
+          num_buckets: int, of the whole build.
 
         Returns:
-          (number, dict with the "records", "bytes" and "sha256" of the file).
+          (path, number of records) of the TFRecord file made.
         """
-        per_shard = num_buckets // num_shards
-
-        def batches():
-            for bucket in range(number * per_shard, (number + 1) * per_shard):
-                yield from self._recipe.encode(self._bucket(keys, bucket, num_buckets), bucket)
-
-        header = write.write_records(self._scratch.shard(number), batches())
-        files.write_text(self._scratch.shard(number) + ".json", json.dumps(header))
-        return number, header
+        path = self._scratch.bucket(bucket)
+        rows = self._bucket(keys, bucket, num_buckets)
+        return path, write.write_records(path, self._recipe.encode(rows, bucket))
 
     def _bucket(self, keys, bucket, num_buckets):
         """All rows of a bucket, in the order of the units."""

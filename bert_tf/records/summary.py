@@ -104,6 +104,27 @@ def count_rows(rows, vocabulary):
     )
 
 
+def example_text(row, vocabulary):
+    """An example to look at: its tokens, what is to be predicted, and the label.
+
+    Args:
+      row: one of `count_rows`.
+      vocabulary: `text.vocab.Vocabulary`.
+
+    Returns:
+      str.
+    """
+    tokens, count = vocabulary.tokens, row["num_predictions"]
+    wanted = zip(row["positions"][:count], row["labels"][:count], strict=True)
+    lines = [
+        f"Example: {' '.join(tokens[word_id] for word_id in row['word_ids'][: row['num_tokens']])}",
+        f"  to predict: {', '.join(f'{place} {tokens[label]}' for place, label in wanted)}",
+    ]
+    if row["pair_label"] >= 0:
+        lines.append(f"  label: {row['pair_label']}")
+    return "\n".join(lines)
+
+
 def text(read, made, options):
     """The summary to print, warnings last.
 

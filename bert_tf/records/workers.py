@@ -7,7 +7,7 @@ import multiprocessing.connection
 import os
 import threading
 
-from bert_tf.errors import InputError
+from bert_tf.errors import UnfinishedError
 
 _TASKS_PER_WORKER = 4  # enough that none waits for another, few enough to hold in memory
 # Every worker has a core to itself, so TensorFlow must not use more.
@@ -62,7 +62,7 @@ class Workers:
           what the method returns, in the order of the tasks.
 
         Raises:
-          InputError: a worker was killed.
+          UnfinishedError: a worker was killed.
         """
         if not self._executor:
             self._here = self._here or self._factory(*self._arguments)
@@ -77,7 +77,7 @@ class Workers:
             while running:
                 yield running.popleft().result()
         except concurrent.futures.process.BrokenProcessPool:
-            raise InputError(
+            raise UnfinishedError(
                 "A worker process was killed, most likely because memory ran out. Give a smaller "
                 "--num_workers; the same command goes on where this one stopped."
             ) from None

@@ -5,52 +5,59 @@ here rather than by TensorFlow because that takes twice as long, and a process t
 need not load it.
 """
 
-import errno
 import hashlib
 import os
-import shutil
 
 import google_crc32c
 import numpy as np
 
 from bert_tf import files
-from bert_tf.errors import InputError
 
-_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 _MASK_DELTA = np.uint32(0xA282EAD8)  # the format adds it to a checksum with its bits rotated
+_COPY_BYTES = 2**20
 
 
-def write_records(path, batches, num_bytes_needed=None):
+def write_records(path, batches):
     """Writes a TFRecord file; nobody sees a part of it.
 
     Args:
       path: str; a file that is there is replaced.
       batches: iterable of (uint8 array or bytes of some records without gaps, int [n] of where in
         it each record ends), as `encode.Encoder.encode` makes them.
-      num_bytes_needed: int, the size the file will have, for the message if it does not fit.
 
     Returns:
-      dict with the file's number of "records" and "bytes" and its hexadecimal "sha256".
-
-    Raises:
-      InputError: the disk is full. What was at `path` is still there.
+      int, the number of records.
     """
-    num_records = num_bytes = 0
-    sha256 = hashlib.sha256()
-    try:
-        with files.replacing(path) as temporary, open(temporary, "wb") as file:
-            for buffer, ends in batches:
-                framed = frame(buffer, ends)
-                num_records += len(ends)
-                num_bytes += len(framed)
-                sha256.update(framed)
-                file.write(framed)
-            file.flush()
-            os.fsync(file.fileno())  # the name must not outlive a crash without the bytes
-    except OSError as error:
-        if error.errno not in _DISK_IS_FULL:
-            raise
-        raise InputError(_disk_is_full(path, num_bytes, num_bytes_needed)) from error
+    num_records = 0
+    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+        for buffer, ends in batches:
+            file.write(frame(buffer, ends))
+            num_records += len(ends)
+    return num_records
+
+
+def join(path, parts):
+    """Joins TFRecord files to one, which appears whole; the parts are deleted on the way.
+
+    Args:
+      path: str; a file that is there is replaced.
+      parts: iterable of (path, number of records).
+
+    Returns:
+      dict with the number of "records" and "bytes" and the hexadecimal "sha256" of the file.
+    """
+    num_records, sha256 = 0, hashlib.sha256()
+    with files.replacing(path) as temporary, open(temporary, "wb") as target:
+        for part, count in parts:
+            with open(part, "rb") as source:
+                while block := source.read(_COPY_BYTES):
+                    sha256.update(block)
+                    target.write(block)
+            os.remove(part)
+            num_records += count
+        num_bytes = target.tell()
+        target.flush()
+        os.fsync(target.fileno())  # the name must not outlive a crash without the bytes
     return {"records": num_records, "bytes": num_bytes, "sha256": sha256.hexdigest()}
 
 
@@ -78,13 +85,3 @@ def _checksums(parts):
     masked = (crc >> np.uint32(15) | crc << np.uint32(17)) + _MASK_DELTA
     data = masked.astype("<u4").tobytes()
     return [data[start : start + 4] for start in range(0, len(data), 4)]
-
-
-def _disk_is_full(path, num_bytes, num_bytes_needed):
-    directory = os.path.dirname(os.path.abspath(path))
-    needed = f"{num_bytes_needed} bytes" if num_bytes_needed else f"at least {num_bytes} bytes"
-    return (
-        f"The disk is full: {path} needs {needed}, and {shutil.disk_usage(directory).free} are "
-        f"free in {directory}. No part of the file was left there. Free space, or name another "
-        "place, and run the same command again: it goes on with what is done."
-    )

@@ -168,6 +168,11 @@ def open_text(path):
     return open(path, "rb")
 
 
+def position(stream):
+    """How many bytes of the file on disk a stream of `open_text` has taken so far."""
+    return stream.raw.position() if isinstance(stream.raw, _Decompressed) else stream.tell()
+
+
 class _Decompressed(io.RawIOBase):
     """The content of a compressed file, in which an unexpected end is an error."""
 
@@ -182,6 +187,9 @@ class _Decompressed(io.RawIOBase):
 
     def readable(self):
         return True
+
+    def position(self):
+        return self._file.tell()
 
     def close(self):
         self._file.close()

@@ -39,6 +39,7 @@ class Unit(NamedTuple):
       first: int, the line of the decompressed file in which it starts, from 1.
       data: bytes; of wikipedia a list of (title, wikitext, line).
       num_bytes: int, decompressed bytes it was made of; of wikipedia the bytes of the wikitext.
+      position: int, bytes of the file on disk that were read by then, for the progress.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Unit(NamedTuple):
     first: int
     data: bytes | list
     num_bytes: int
+    position: int = 0
 
 
 def units(path, input_format, unit_bytes=UNIT_BYTES, max_document_bytes=MAX_DOCUMENT_BYTES):
@@ -66,11 +68,13 @@ def units(path, input_format, unit_bytes=UNIT_BYTES, max_document_bytes=MAX_DOCU
     """
     with inputs.open_text(path) as stream:
         if input_format == "wikipedia":
-            yield from _units_of_pages(path, stream, unit_bytes)
+            found = _units_of_pages(path, stream, unit_bytes)
         elif input_format == "text":
-            yield from _whole(path, stream, max_document_bytes)
+            found = _whole(path, stream, max_document_bytes)
         else:
-            yield from _cut(path, stream, input_format, unit_bytes, max_document_bytes)
+            found = _cut(path, stream, input_format, unit_bytes, max_document_bytes)
+        for unit in found:
+            yield unit._replace(position=inputs.position(stream))
 
 
 def _check_start(path, start):

@@ -65,17 +65,18 @@ _ENDS_EARLY = {
 
 def _broken(error, source, reader):
     whole = f"{reader.num_pages} pages before it were whole"
+    way_out = "Fetch it again"
     if reader.num_pages:
         whole += f", the last of them ends in line {reader.last_line}"
+        way_out += ", or keep the whole pages: cut it after that line and add </mediawiki>"
     if error.code in _ENDS_EARLY:
         return InputError(
-            f"{source} ends in the middle of the XML, in line {error.lineno}; {whole}. Fetch it "
-            "again, or keep the whole pages: cut it after that line and add </mediawiki>."
+            f"{source} ends in the middle of the XML, in line {error.lineno}; {whole}. {way_out}."
         )
     return InputError(
         f"{source} is not well-formed XML in line {error.lineno}, column {error.offset}: "
-        f"{expat.ErrorString(error.code)}; {whole}. Fetch it again; a dump is one <mediawiki> "
-        "element in UTF-8, or in what its XML declaration names."
+        f"{expat.ErrorString(error.code)}; {whole}. {way_out}; a dump is one <mediawiki> element "
+        "in UTF-8, or in the encoding that its XML declaration names."
     )
 
 

@@ -21,6 +21,7 @@ from bert_tf.progress import Progress
 from bert_tf.text import documents, inputs
 from bert_tf.text.wordpiece import MAX_WORD_CHARS, split_into_words
 
+_MAX_WORDS = 500_000  # rarer ones teach a vocabulary little and learning slows down
 _MAX_WORDS_IN_MEMORY = 4_000_000  # about 500 MB
 _UNITS_AHEAD = 3  # per worker, so that none waits for the reader
 _BLANK = re.compile("[ \t\n\r]")
@@ -43,7 +44,7 @@ class WordCounts(NamedTuple):
     num_bytes: int
 
 
-def count(paths, options, max_words=1_000_000, max_words_in_memory=_MAX_WORDS_IN_MEMORY):
+def count(paths, options, max_words=_MAX_WORDS, max_words_in_memory=_MAX_WORDS_IN_MEMORY):
     """Counts the words of files.
 
     Args:

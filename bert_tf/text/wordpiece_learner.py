@@ -10,6 +10,7 @@ fewest tokens go.
 import collections
 import heapq
 
+from bert_tf.progress import Progress
 from bert_tf.text import characters
 from bert_tf.text.wordpiece import cut_into_pieces
 
@@ -124,6 +125,7 @@ class _Merger:
         return -self._pair_counts[pair], self.tokens[first], self.tokens[second], pair
 
     def merge(self, size, min_frequency):
+        progress = Progress("Merging pieces", size - len(self.tokens), "pieces")
         while self._queue and len(self.tokens) < size:
             negative_count, first, second, pair = heapq.heappop(self._queue)
             count = self._pair_counts[pair]
@@ -133,7 +135,10 @@ class _Merger:
             if count != -negative_count:
                 heapq.heappush(self._queue, self._entry(pair))
                 continue
+            num_before = len(self.tokens)
             self._merge_pair(pair, self._id_of(token))
+            progress.advance(len(self.tokens) - num_before)
+        progress.close()
 
     def _id_of(self, token):
         """Two pairs may give the same token, such as a + ##bc and ab + ##c."""
@@ -145,35 +150,48 @@ class _Merger:
     def _merge_pair(self, pair, merged_id):
         grown = set()
         for index in self._words_of_pair.pop(pair):
-            before = self._pieces[index]
-            after = _merged(before, pair, merged_id)
-            if len(after) == len(before):
-                continue
-            count = self._counts[index]
-            for old in zip(before, before[1:], strict=False):
-                self._pair_counts[old] -= count
-            for new in zip(after, after[1:], strict=False):
-                self._pair_counts[new] += count
-                if merged_id in new:
-                    self._words_of_pair[new].append(index)
-                    grown.add(new)
-            self._pieces[index] = after
+            pieces = self._pieces[index]
+            starts = _starts(pieces, pair)
+            for old, new in _changed_pairs(pieces, pair, merged_id, starts):
+                self._pair_counts[old] -= self._counts[index]
+                self._pair_counts[new] += self._counts[index]
+                self._words_of_pair[new].append(index)
+                grown.add(new)
+            for start in reversed(starts):
+                pieces[start : start + 2] = [merged_id]
         del self._pair_counts[pair]
         for new in grown:
             heapq.heappush(self._queue, self._entry(new))
 
 
-def _merged(pieces, pair, merged_id):
+def _starts(pieces, pair):
+    """Places of a pair from left to right, none overlapping."""
     first, second = pair
-    result, at, last = [], 0, len(pieces) - 1
-    while at <= last:
-        if at < last and pieces[at] == first and pieces[at + 1] == second:
-            result.append(merged_id)
-            at += 2
-        else:
-            result.append(pieces[at])
+    starts, at, last = [], 0, len(pieces) - 1
+    while at < last:
+        if pieces[at] == first and pieces[at + 1] == second:
+            starts.append(at)
             at += 1
-    return result
+        at += 1
+    return starts
+
+
+def _changed_pairs(pieces, pair, merged_id, starts):
+    """Yields (old, new) for each pair of neighbours of which one or both get merged.
+
+    The merged pair itself is not among the old ones, unless it overlaps: it has to go anyway.
+    """
+    first, second = pair
+    end = None
+    for start in starts:
+        if end is not None and end < start and end < len(pieces):
+            yield (second, pieces[end]), (merged_id, pieces[end])
+        if start:
+            before = pieces[start - 1]
+            yield (before, first), (merged_id if end == start else before, merged_id)
+        end = start + 2
+    if end is not None and end < len(pieces):
+        yield (second, pieces[end]), (merged_id, pieces[end])
 
 
 def _without_least_needed(tokens, words, spelling, size):

@@ -9,7 +9,9 @@ import pytest
 from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.records import build
+from bert_tf.text import vocab
 from bert_tf.training import classifier, pretrain, squad
+from tests.reference import records
 
 HEADER = "index\tquestion\tsentence\tlabel\n"
 ROWS = "0\tWho?\tJane.\tentailment\n1\tWhen?\tNo one.\tnot_entailment\n"
@@ -169,6 +171,49 @@ def test_records_that_do_not_fit_the_flags(tiny_bert, data, refused):
         tiny_bert, data, bert_config_file=f"{data}/small.json", vocab_file=path
     )
     refused(pretrain.run, arguments, "corpus.tfrecord", "997")
+
+
+def made_records(data, vocab_file, **changes):
+    """A record file with a manifest."""
+    vocabulary = vocab.from_file(vocab_file)
+    sizes = {"T": changes.get("max_seq_length", 128), "P": 20}
+    values = records.pretraining_values([101, 2000, 102], [1], [7], pair_label=0, sizes=sizes)
+    path = records.write_file(data / "corpus.tfrecord", [values])
+    records.enter([path], vocabulary, **changes)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"max_seq_length": 64}, ["--max_seq_length=64", "128 was wanted"]),
+        ({"max_predictions_per_seq": 19}, ["--max_predictions_per_seq=19", "20 was wanted"]),
+        ({"do_lower_case": False}, ["--do_lower_case=false", "the model's is true"]),
+        ({"objective": "packed"}, ["--objective=packed", "nsp and sop"]),
+        ({"objective": "full_sentences"}, ["--objective=full_sentences", "nsp and sop"]),
+        ({"objective": "doc_sentences"}, ["--objective=doc_sentences", "nsp and sop"]),
+    ],
+)
+def test_records_that_were_made_for_another_model(tiny_bert, data, refused, changes, wanted):
+    made_records(data, f"{tiny_bert}/vocab.txt", **changes)
+    arguments = pretraining_options(tiny_bert, data, max_predictions_per_seq=20)
+    refused(pretrain.run, arguments, "corpus.tfrecord", "manifest.json", *wanted)
+
+
+def test_records_of_another_vocabulary(tiny_bert, data, refused):
+    def other(lines):
+        return [f"{line}x" if number == 2000 else line for number, line in enumerate(lines)]
+
+    made_records(data, vocabulary_file(tiny_bert, data / "other.txt", other))
+    arguments = pretraining_options(tiny_bert, data)
+    refused(pretrain.run, arguments, "corpus.tfrecord", "another vocabulary", "--vocab_file")
+
+
+def test_records_that_are_not_whole(tiny_bert, data, refused):
+    path = made_records(data, f"{tiny_bert}/vocab.txt")
+    with open(path, "rb+") as file:
+        file.truncate(100)
+    refused(pretrain.run, pretraining_options(tiny_bert, data), "corpus.tfrecord", "100 bytes")
 
 
 def test_questions_without_answers_need_the_flag(tiny_bert, data, refused):

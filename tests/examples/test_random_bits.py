@@ -21,7 +21,9 @@ def test_uniform_numbers_are_the_upper_bits():
     assert RandomBits(7).uniform((2, 3)).ravel().tolist() == wanted
 
 
-@pytest.mark.parametrize("keys", [((1, 2), (2, 1)), ((1,), (1, 1)), ((1,), (1, 0)), ((0, 2, 3), (0, 3, 2))])
+@pytest.mark.parametrize(
+    "keys", [((1, 2), (2, 1)), ((1,), (1, 1)), ((1,), (1, 0)), ((0, 2, 3), (0, 3, 2))]
+)
 def test_keys_differ(keys):
     first, second = (RandomBits(*key).uint32(11).tolist() for key in keys)
     assert first != second

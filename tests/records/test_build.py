@@ -1,6 +1,8 @@
 """create_pretraining_data.py from text to records: bytes, statistics, every wrong input."""
 
+import contextlib
 import dataclasses
+import errno
 import math
 import os
 import random
@@ -10,7 +12,8 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
-from bert_tf.records import build
+from bert_tf.records import build, manifest, plan, scratch
+from bert_tf.records.stages import Stages
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 NUM_DOCUMENTS, NUM_WORDS = 13, 31
@@ -42,6 +45,7 @@ def options(tmp_path):
         max_seq_length=37,
         max_predictions_per_seq=7,
         dupe_factor=3,
+        num_workers=1,
     )
 
 
@@ -97,10 +101,18 @@ def document_numbers(tokens):
     return {token[1:].split("w")[0] for token in tokens}
 
 
-@pytest.mark.parametrize("pool_tokens", [build.POOL_TOKENS, 300])
-def test_labels_are_true(options, monkeypatch, pool_tokens):
-    """Over several pools as well: a pool of 300 tokens holds three documents."""
-    monkeypatch.setattr(build, "POOL_TOKENS", pool_tokens)
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Many units, pools and buckets out of little text: about three documents each."""
+    monkeypatch.setattr(build, "UNIT_BYTES", 1009)
+    monkeypatch.setattr(build, "POOL_TOKENS", 500)
+    monkeypatch.setattr(plan, "_BUCKET_BYTES", 4001)
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_labels_are_true(options, request, is_small):
+    if is_small:
+        request.getfixturevalue("small_parts")
     build.run(options)
     found = list(examples(options.output_file))
     num_random = 0
@@ -115,7 +127,7 @@ def test_labels_are_true(options, monkeypatch, pool_tokens):
 
 
 def test_statistics_of_the_masks_and_the_summary(options):
-    summary = build.run(dataclasses.replace(options, dupe_factor=10))
+    read, made = build.run(dataclasses.replace(options, dupe_factor=10))
     num_tokens = num_predictions = num_masked = num_kept = num_random = num_examples = 0
     for example in examples(options.output_file):
         num_examples += 1
@@ -132,10 +144,11 @@ def test_statistics_of_the_masks_and_the_summary(options):
             num_masked += found == 4
             num_kept += found == label
         num_random += example["next_sentence_labels"][0]
-    assert summary.num_examples == num_examples
-    assert summary.num_random_next == num_random
-    assert (summary.num_tokens, summary.num_predictions) == (num_tokens, num_predictions)
-    assert (summary.num_masked, summary.num_kept) == (num_masked, num_kept)
+    assert made.num_examples == made.num_pairs == num_examples
+    assert made.num_label_1 == num_random
+    assert (made.num_tokens, made.num_predictions) == (num_tokens, num_predictions)
+    assert (made.num_masked, made.num_kept) == (num_masked, num_kept)
+    assert read.num_bytes == os.path.getsize(options.input_file)
     deviation = math.sqrt(num_predictions)
     assert abs(num_masked - 0.8 * num_predictions) < 4 * 0.4 * deviation
     assert abs(num_kept - 0.1 * num_predictions) < 4 * 0.3 * deviation
@@ -163,38 +176,147 @@ def test_passes_differ(options):
 
 def test_examples_are_shared_out_evenly_and_mixed(options, tmp_path):
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
-    summary = build.run(dataclasses.replace(options, output_file=", ".join(paths)))
+    _, made = build.run(dataclasses.replace(options, output_file=", ".join(paths)))
     numbers = [
         [int(min(document_numbers(texts(example)[0]))) for example in examples(path)]
         for path in paths
     ]
     sizes = [len(each) for each in numbers]
-    assert sum(sizes) == summary.num_examples
+    assert sum(sizes) == made.num_examples
     assert max(sizes) - min(sizes) <= 1
     assert all(each != sorted(each) for each in numbers)
 
 
+def test_names_of_shards(options, tmp_path):
+    build.run(dataclasses.replace(options, output_file=f"{tmp_path}/x@2,{tmp_path}/y"))
+    wanted = {"x-00000-of-00002", "x-00001-of-00002", "y", "manifest.json"}
+    assert set(os.listdir(tmp_path)) == wanted | {"text.txt", "vocab.txt"}
+
+
+@pytest.fixture
+def several(options, tmp_path):
+    """Options with three input files, and the directory they are in."""
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for number in range(3):
+        (directory / f"{number}.txt").write_text(corpus(5 + number))
+    return dataclasses.replace(options, input_file=str(directory)), directory
+
+
+def shards(options):
+    """The bytes of two shards built with these options."""
+    output = f"{options.output_file}@2"
+    build.run(dataclasses.replace(options, output_file=output))
+    return [read_bytes(f"{options.output_file}-{number:05d}-of-00002") for number in range(2)]
+
+
+def test_bytes_do_not_depend_on_names_order_or_workers(several, small_parts):
+    """Two workers, as processes, do not see the small parts; but the parent cuts for them."""
+    options, directory = several
+    wanted = shards(options)
+    names = [str(directory / f"{number}.txt") for number in range(3)]
+    assert shards(dataclasses.replace(options, input_file=",".join(reversed(names)))) == wanted
+    assert shards(dataclasses.replace(options, num_workers=2)) == wanted
+    for number, name in enumerate(names):
+        os.rename(name, directory / f"{(2 - number) % 3}.renamed.txt")
+    assert shards(options) == wanted
+
+
+@pytest.mark.parametrize("stage", ["tokenize", "draw", "encode"])
+@pytest.mark.parametrize("num_done", [0, 1, 2])
+def test_a_build_that_stops_goes_on(several, small_parts, monkeypatch, stage, num_done):
+    options, _ = several
+    wanted = shards(options)
+    run_stage, calls = getattr(Stages, stage), []
+
+    def stops(self, *arguments):
+        if len(calls) == num_done:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return run_stage(self, *arguments)
+
+    with monkeypatch.context() as context:
+        context.setattr(Stages, stage, stops)
+        with contextlib.suppress(KeyboardInterrupt):
+            shards(options)
+
+    def counts(self, *arguments):
+        later.append(arguments)
+        return run_stage(self, *arguments)
+
+    later = []
+    monkeypatch.setattr(Stages, stage, counts)
+    assert shards(options) == wanted
+    if stage != "encode":  # a shard is encoded anew, all of its buckets
+        assert not {str(each) for each in calls} & {str(each) for each in later}
+
+
+def test_a_build_that_was_killed_while_shards_moved_goes_on(several, monkeypatch):
+    options, _ = several
+    wanted = shards(options)
+    move, moved = build._move, []
+
+    def stops(source, path):
+        if moved:
+            raise KeyboardInterrupt
+        moved.append(path)
+        move(source, path)
+
+    with monkeypatch.context() as context:
+        context.setattr(build, "_move", stops)
+        with pytest.raises(KeyboardInterrupt):
+            shards(options)
+    assert shards(options) == wanted
+
+
+def test_a_full_disk_is_said_and_can_be_gone_on_with(several, monkeypatch):
+    options, _ = several
+    wanted = shards(options)
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device", "rows/0000")
+
+    with monkeypatch.context() as context:
+        context.setattr(scratch, "write_rows", full)
+        with pytest.raises(InputError, match="disk is full.*same command again"):
+            shards(options)
+    assert shards(options) == wanted
+
+
+def test_unfinished_work_of_other_options_is_refused(several, monkeypatch):
+    options, _ = several
+    with monkeypatch.context() as context:
+        context.setattr(Stages, "draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            shards(options)
+    with pytest.raises(InputError, match="random_seed is 12345 there and 7 here"):
+        shards(dataclasses.replace(options, random_seed=7))
+
+
+def test_scratch_may_lie_elsewhere(options, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    build.run(dataclasses.replace(options, scratch_dir=str(elsewhere)))
+    assert os.listdir(elsewhere) == []
+    assert os.path.isfile(options.output_file)
+
+
 def test_several_inputs_and_globs(options, tmp_path):
-    for name in ("part1.txt", "part2.txt"):
-        (tmp_path / name).write_text(corpus(5))
+    for number in (1, 2):
+        (tmp_path / f"part{number}.txt").write_text(corpus(5 + number))
     several = dataclasses.replace(options, input_file=f"{tmp_path}/part*.txt,{options.input_file}")
-    assert build.run(several).num_documents == 3 * NUM_DOCUMENTS
+    read, _ = build.run(several)
+    assert read.num_documents == 3 * NUM_DOCUMENTS
 
 
-def test_shuffled_holds_a_bounded_number_of_bytes():
-    taken = []
-
-    def stream():
-        for number in range(100):
-            taken.append(number)
-            yield b"%010d" % number
-
-    mixed = build.shuffled(stream(), random.Random(3), buffer_bytes=200)
-    first = next(mixed)
-    assert len(taken) == 21
-    rest = list(mixed)
-    assert sorted([first, *rest]) == [b"%010d" % number for number in range(100)]
-    assert [first, *rest] != sorted([first, *rest])
+@pytest.mark.parametrize("objective", ["full_sentences", "doc_sentences", "packed"])
+def test_objectives_without_pairs_take_a_single_document(options, objective):
+    text = corpus().split("\n\n")[0]
+    options = dataclasses.replace(with_text(options, text), objective=objective)
+    read, made = build.run(options)
+    assert (read.num_documents, made.num_pairs) == (1, 0)
+    (build_entry,) = manifest.read(os.path.dirname(options.output_file))
+    assert build_entry.objective == objective
+    assert build_entry.examples == dataclasses.asdict(made)
 
 
 @pytest.mark.parametrize(
@@ -218,21 +340,21 @@ def test_refuses_text_that_gives_no_pairs(options, text, message):
 
 def test_documents_of_one_sentence_are_left_out_and_counted(options, capsys):
     text = corpus() + "\n\nd0w1 d0w2\n\nd0w3\n"
-    summary = build.run(with_text(options, text))
-    assert (summary.num_documents, summary.num_short_documents) == (NUM_DOCUMENTS + 2, 2)
+    read, _ = build.run(with_text(options, text))
+    assert (read.num_documents, read.num_short_documents) == (NUM_DOCUMENTS + 2, 2)
     assert "2 documents have fewer than two sentences" in capsys.readouterr().out
 
 
 def test_long_lines_are_documents_of_several_sentences(options):
     lines = [" ".join(f"d{d}w{w % NUM_WORDS}" for w in range(200)) for d in range(2)]
-    assert build.run(with_text(options, "\n\n".join(lines))).num_examples >= 6
+    _, made = build.run(with_text(options, "\n\n".join(lines)))
+    assert made.num_examples >= 6
 
 
 def test_prints_two_examples_and_a_summary(options, capsys):
     build.run(options)
     out = capsys.readouterr().out
-    assert out.count("Example:") == 2
-    assert "[CLS] d" in out or "[CLS] [MASK]" in out
+    assert out.count("Example: [CLS] ") == 2
     assert f"Read {NUM_DOCUMENTS} documents, {17 * NUM_DOCUMENTS} sentences" in out
     assert "Second text from another document: " in out
     assert "WARNING" not in out
@@ -240,8 +362,8 @@ def test_prints_two_examples_and_a_summary(options, capsys):
 
 def test_warns_of_a_capped_rate_and_of_unknown_words(options, capsys):
     text = corpus().replace("D1w", "strange ")
-    summary = build.run(dataclasses.replace(with_text(options, text), max_predictions_per_seq=2))
-    assert 0.5 * summary.num_examples < summary.num_capped <= summary.num_examples
+    _, made = build.run(dataclasses.replace(with_text(options, text), max_predictions_per_seq=2))
+    assert 0.5 * made.num_examples < made.num_capped <= made.num_examples
     out = capsys.readouterr().out
     assert "--max_predictions_per_seq=2 kept" in out
     assert "5 would be enough for --max_seq_length=37" in out  # 0.15 * 34 = 5.1

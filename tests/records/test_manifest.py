@@ -152,7 +152,11 @@ def test_accepts_what_fits_and_what_nobody_described(paths, tmp_path):
 @pytest.mark.parametrize(
     ("made", "wanted", "message"),
     [
-        ({"vocabulary": Vocabulary([*SPECIAL, "a"])}, {}, "another vocabulary.*6 tokens.*has 7"),
+        (
+            {"vocabulary": Vocabulary([*SPECIAL, "a"])},
+            {},
+            "another vocabulary.*6 tokens.*given has 7",
+        ),
         ({}, {"do_lower_case": False}, "--do_lower_case=true.*is false"),
         ({}, {"max_seq_length": 64}, "--max_seq_length=50.*64 was wanted. Give"),
         ({}, {"max_predictions_per_seq": 20}, "--max_predictions_per_seq=8.*20 was wanted"),

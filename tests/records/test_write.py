@@ -1,6 +1,5 @@
 """TFRecord files as TensorFlow reads them, whole or not at all."""
 
-import errno
 import hashlib
 import os
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from bert_tf.records import write
 
 RECORDS = [b"one", b"", b"x" * 300, b"two", b"y" * 70_001]
@@ -27,8 +25,20 @@ def test_the_bytes_are_those_of_tensorflow(tmp_path):
             writer.write(record)
     data = theirs.read_bytes()
     assert ours.read_bytes() == data
+    assert done == len(RECORDS)
+
+
+def test_joined_files_are_one(tmp_path):
+    whole, parts = tmp_path / "whole", [tmp_path / name for name in "ab"]
+    write.write_records(str(whole), [batch(RECORDS)])
+    counts = [write.write_records(str(parts[0]), [batch(RECORDS[:2])])]
+    counts.append(write.write_records(str(parts[1]), [batch(RECORDS[2:])]))
+    done = write.join(str(tmp_path / "joined"), zip(map(str, parts), counts, strict=True))
+    data = whole.read_bytes()
+    assert (tmp_path / "joined").read_bytes() == data
     sha256 = hashlib.sha256(data).hexdigest()
     assert done == {"records": len(RECORDS), "bytes": len(data), "sha256": sha256}
+    assert sorted(os.listdir(tmp_path)) == ["joined", "whole"]
 
 
 def interrupted():
@@ -43,23 +53,6 @@ def test_an_error_leaves_the_old_file(tmp_path):
         write.write_records(str(path), interrupted())
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk(tmp_path, monkeypatch, code):
-    def full(handle):
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(os, "fsync", full)
-    path = str(tmp_path / "a")
-    size = sum(len(record) + 16 for record in RECORDS)
-    with pytest.raises(InputError, match=f"needs at least {size} bytes") as error:
-        write.write_records(path, [batch(RECORDS)])
-    assert path in str(error.value)
-    assert "run the same command again" in str(error.value)
-    with pytest.raises(InputError, match="needs 123456789 bytes"):
-        write.write_records(path, [batch(RECORDS)], num_bytes_needed=123456789)
-    assert os.listdir(tmp_path) == []
 
 
 def test_other_errors_of_the_system_pass(tmp_path):

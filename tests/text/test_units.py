@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import os
 import pickle
 import random
 
@@ -60,9 +61,9 @@ def test_text_is_one_unit(tmp_path):
 def test_a_unit_says_what_it_is(tmp_path):
     path = write(tmp_path, b"\xef\xbb\xbfa\nb\n\n\nc\n\nddd\n\n")
     assert list(units.units(path, "sentences", 8)) == [
-        Unit(path, "sentences", 0, 1, b"a\nb\n\n", 8),
-        Unit(path, "sentences", 1, 4, b"\nc\n\n", 4),
-        Unit(path, "sentences", 2, 7, b"ddd\n\n", 5),
+        Unit(path, "sentences", 0, 1, b"a\nb\n\n", 8, 8),
+        Unit(path, "sentences", 1, 4, b"\nc\n\n", 4, 16),
+        Unit(path, "sentences", 2, 7, b"ddd\n\n", 5, 17),
     ]
 
 
@@ -181,7 +182,15 @@ def test_units_do_not_depend_on_the_compression(tmp_path, input_format, compress
     data = corpus(input_format, 11).encode()
     plain = list(units.units(write(tmp_path, data), input_format, 1009))
     path = write(tmp_path, compress(data[:2003]) + compress(data[2003:]))
-    assert list(units.units(path, input_format, 1009)) == plain
+    found = list(units.units(path, input_format, 1009))
+    assert [unit._replace(position=0) for unit in found] == [
+        unit._replace(position=0) for unit in plain
+    ]
+    for cut in (plain, found):
+        positions = [unit.position for unit in cut]
+        assert positions == sorted(positions)
+    assert plain[-1].position == len(data)
+    assert found[-1].position == os.path.getsize(path)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, zstd.compress])

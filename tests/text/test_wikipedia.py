@@ -51,7 +51,7 @@ def test_reads_articles_with_their_line():
     first, second = page("Moth", "A &amp; b\n\n&lt;ref/&gt;"), page("Leaf: a study", "C")
     assert read(dump(first, second)) == [
         ("Moth", "A & b\n\n<ref/>", 8),
-        ("Leaf: a study", "C", 21),
+        ("Leaf: a study", "C", 22),
     ]
 
 
@@ -144,9 +144,14 @@ def test_a_dump_that_ends_early_gives_its_pages_and_an_error():
         assert "</mediawiki>" in message
 
 
+def test_a_dump_without_a_whole_page_has_nothing_to_keep():
+    with pytest.raises(InputError, match="0 pages before it were whole. Fetch it again.$"):
+        read("<mediawiki><page><title>Moth")
+
+
 def test_a_utf16_dump_that_ends_within_a_character():
     with pytest.raises(InputError, match="ends in the middle.* 1 pages"):
-        read(dump(page("Moth", "A"), page("Leaf", "B")).encode("utf-16")[:-801])
+        read(dump(page("Moth", "A"), page("Leaf", "B")).encode("utf-16")[:-401])
 
 
 @pytest.mark.parametrize(
@@ -207,7 +212,8 @@ ARTICLE = """{{Short description|An insect}}
 night.<ref name="a">{{cite book|title=Night|last=Owl}}</ref><!-- who says so? --> A large one
 weighs {{convert|11|g|oz}}{{citation needed|date=May 2003}}, and lives for 5&nbsp;days.
 
-They eat [http://leaf.example fresh leaves] (see [http://more.example]) and drink nectar{{sfn|Owl|2003}} .
+They eat [http://leaf.example fresh leaves] (see [http://more.example]) and drink
+nectar{{sfn|Owl|2003}} .
 * A list item ends here. It has two sentences.
 # Another item that has a sentence.
 : An indented line is left out. So it is.
@@ -233,7 +239,7 @@ Moth.jpg|A moth sits. It waits.
 The oldest names of moths are:
 * night bird
 
-Moths have many names. The three oldest names of moths are:
+Moths have a great many names. The three oldest names of moths are:
 * night bird
 
 An area is computed as follows. It is
@@ -269,7 +275,8 @@ def test_the_paragraphs_of_an_article():
         "Their larvae, caterpillars, eat H2O-rich leaves. They grow fast.",
         "I saw a moth. It did not see me.",
         "The lamp was lit. The moths came soon.",
-        "Moths have many names.",
+        "Moths have a great many names.",
+        "An area is computed as follows.",
         "Lamps attract moths at night; nobody knows why.",
         "Текст на български език, който остава тук.",
     ]

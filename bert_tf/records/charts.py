@@ -1,0 +1,116 @@
+"""Statistics of records as a picture: four charts in one SVG file."""
+
+from xml.sax import saxutils
+
+import numpy as np
+
+_WIDTH, _HEIGHT = 960, 640
+_PANEL_WIDTH, _PANEL_HEIGHT = 400, 200
+_LEFT, _TOP, _COLUMN, _ROW = 60, 90, 470, 290  # of the first panel, and from panel to panel
+_MAX_BARS = 64
+_BAR, _LINE, _TEXT = "#4c78a8", "#e45756", "#333333"
+
+
+def svg(statistics, title, wanted=None):
+    """Draws statistics.
+
+    Args:
+      statistics: `statistics.Statistics`.
+      title: str.
+      wanted: dict with what was asked for, drawn as lines: "predictions", a share of 1, and
+        "masked", "random" and "kept", shares of the predictions. None: no lines.
+
+    Returns:
+      str, an SVG document that needs nothing else.
+    """
+    wanted, shares = wanted or {}, statistics.shares
+    parts = [_text(_LEFT, 40, title, size=18)]
+    starts, lengths = bins(statistics.lengths)
+    parts += _panel(0, "Records by number of tokens", starts, lengths)
+    starts, predicted = bins(statistics.predicted)
+    present = np.maximum(1, bins(statistics.present)[1])
+    line = [wanted["predictions"]] * len(starts) if wanted else None
+    title = "Share of the tokens to predict, by position"
+    parts += _panel(1, title, starts, predicted / present, line, is_share=True)
+    kinds = ("masked", "random", "kept")
+    line = [wanted[kind] for kind in kinds] if wanted else None
+    parts += _panel(
+        2,
+        "What stands for a token to predict",
+        ["[MASK]", "another token", "the token"],
+        np.array([shares[kind] for kind in kinds]),
+        line,
+        is_share=True,
+    )
+    if shares["label_1"] is None:
+        parts.append(_text(_LEFT + _COLUMN, _TOP + _ROW - 14, "No second texts", size=14))
+    else:
+        balance = np.array([1 - shares["label_1"], shares["label_1"]])
+        labels = ["0: next, or in order", "1: random, or swapped"]
+        line = [0.5, 0.5] if wanted else None
+        parts += _panel(3, "Label of the second text", labels, balance, line, is_share=True)
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" font-family="sans-serif">\n'
+        f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
+    )
+
+
+def bins(counts, most=_MAX_BARS):
+    """Adds neighbours up until there are at the most so many numbers.
+
+    Args:
+      counts: int64 [n].
+      most: int.
+
+    Returns:
+      (list of int, the first index of each bin; int64 array of the sums).
+    """
+    size = -(-len(counts) // most)
+    starts = list(range(0, len(counts), size))
+    return starts, np.add.reduceat(counts, starts)
+
+
+def _panel(number, title, labels, values, line=None, is_share=False):
+    """Yields the elements of one chart: bars, a label for some of them, the largest value."""
+    left, top = _LEFT + number % 2 * _COLUMN, _TOP + number // 2 * _ROW
+    bottom = top + _PANEL_HEIGHT
+    highest = max([float(values.max()), *(line or []), 1e-9])
+    yield _text(left, top - 14, title, size=14)
+    yield _text(left - 6, top + 4, _number(highest, is_share), anchor="end")
+    yield _text(left - 6, bottom + 4, "0", anchor="end")
+    step = _PANEL_WIDTH / len(values)
+    few = len(values) <= 4
+    for index, (label, value) in enumerate(zip(labels, values.tolist(), strict=True)):
+        height = _PANEL_HEIGHT * value / highest
+        start = left + index * step
+        hint = saxutils.escape(f"{label}: {_number(value, is_share)}")
+        yield (
+            f'<rect x="{start + 0.1 * step:.1f}" y="{bottom - height:.1f}" '
+            f'width="{0.8 * step:.1f}" height="{height:.1f}" fill="{_BAR}">'
+            f"<title>{hint}</title></rect>"
+        )
+        if line:
+            y = bottom - _PANEL_HEIGHT * line[index] / highest
+            yield _horizontal(start, start + step, y, _LINE)
+        if few or index % 8 == 0:
+            middle = start + step / 2
+            text = f"{label} ({_number(value, is_share)})" if few else str(label)
+            yield _text(middle, bottom + 18, text, anchor="middle")
+    yield _horizontal(left, left + _PANEL_WIDTH, bottom, _TEXT)
+
+
+def _horizontal(start, end, y, color):
+    return f'<path d="M{start:.1f} {y:.1f}H{end:.1f}" stroke="{color}" stroke-width="1.5"/>'
+
+
+def _number(value, is_share):
+    return f"{100 * value:.1f} %" if is_share else str(int(value))
+
+
+def _text(x, y, text, size=11, anchor="start"):
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{_TEXT}" '
+        f'text-anchor="{anchor}">{saxutils.escape(text)}</text>'
+    )
