@@ -266,7 +266,9 @@ class PretrainingData(TextInput):
     random_seed: int = option(12345, "Seed of every random choice.")
     dupe_factor: int = option(10, "Passes over the text, each with other pairs and masks.")
     short_seq_prob: float = option(0.1, "Probability of a pair made shorter on purpose.")
-    num_workers: int | None = option(None, "(new) Processes; none: one per core.")
+    num_workers: int | None = option(
+        None, "(new) Processes; none: one per core, fewer for little text."
+    )
     scratch_dir: str | None = option(
         None, "(new) Where unfinished work lies; none: beside the first output file."
     )
@@ -320,7 +322,7 @@ class LearnVocabulary(TextInput):
 
     output_file: str = option(REQUIRED, "vocab.txt to write.")
     vocab_size: int = option(
-        30522, "Tokens in all, special and [unused] ones included; of --extend, that of its file."
+        30522, "Tokens in all, special and [unused] ones included; --extend keeps that of its file."
     )
     num_unused: int | None = option(
         None, "Slots for later; none: as many as released, 994, or 101 with --do_lower_case=false."

@@ -127,7 +127,7 @@ def main(options, *arguments):
 
 
 if __name__ == "__main__":
-    flagging.run(main, Options, takes_arguments={takes_arguments})
+    flagging.run(main, Options, **{keywords})
 '''
 
 
@@ -135,9 +135,9 @@ if __name__ == "__main__":
 def script(tmp_path):
     """Runs a script that calls `flagging.run`; returns (status, output, errors)."""
 
-    def run(*arguments, takes_arguments=False):
+    def run(*arguments, **keywords):
         path = tmp_path / "script.py"
-        path.write_text(SCRIPT.format(takes_arguments=takes_arguments))
+        path.write_text(SCRIPT.format(keywords=keywords))
         root = os.path.dirname(os.path.dirname(flagging.__file__))
         done = subprocess.run(
             [sys.executable, path, *arguments],
@@ -168,6 +168,15 @@ def test_run_shows_wrong_input_as_one_line(script, arguments, message):
 
 def test_run_with_arguments_that_are_no_flags(script):
     assert script("a", "--steps=2", "b", takes_arguments=True) == (0, "ran 2 ['a', 'b']\n", "")
+
+
+def test_run_keeps_unknown_flags_in_their_order(script):
+    given = ["--runner=here", "--more", "3", "--steps=2", "--", "--steps=5", "-x"]
+    kept = ["--runner=here", "--more", "3", "--", "--steps=5", "-x"]
+    assert script(*given, keeps_unknown=True) == (0, f"ran 2 {kept}\n", "")
+    status, output, errors = script("--steps=two", keeps_unknown=True)
+    assert status != 0 and "ran" not in output
+    assert "--steps=two" in errors and "Traceback" not in errors
 
 
 def test_run_says_which_flag_is_wrong(script):

@@ -29,6 +29,7 @@ UNIT_BYTES = documents.UNIT_BYTES
 # Random second texts come from the same pool; so many tokens are about 20 MB of English.
 POOL_TOKENS = 2**22
 _MANY_TASKS = 4  # for each worker, so that none waits long for the last one
+_BYTES_FOR_A_WORKER = 2**23
 _NUM_TO_PRINT = 2
 # Options that change nothing in the examples.
 _NOT_IDENTITY = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
@@ -151,6 +152,7 @@ class _Build:
     def __init__(self, options, parts, corpus, vocabulary, outputs):
         self._options, self._parts, self._corpus = options, parts, corpus
         self._vocabulary = vocabulary
+        self._num_workers = _num_workers(options, corpus)
         self._outputs, self._num_shards = outputs, len(outputs)
         self._row_dtype = row_dtype(
             options.max_seq_length, options.num_predictions, len(vocabulary)
@@ -161,7 +163,7 @@ class _Build:
     def run(self):
         """Runs the stages; returns (`TextCounts`, `ExampleCounts`)."""
         options = self._options
-        with Workers(_num_workers(options), _stages, options, self._parts) as workers:
+        with Workers(self._num_workers, _stages, options, self._parts) as workers:
             units = self._tokenize(workers)
             read = _sum(summary.TextCounts, units)
             units = [unit for unit in units if unit["num_documents"]]
@@ -238,7 +240,7 @@ class _Build:
 
     def _draw_tasks(self, pools):
         """Yields (pool, units of it to draw from): whole pools if there are enough of them."""
-        num_workers = _num_workers(self._options)
+        num_workers = self._num_workers
         is_split = num_workers > 1 and len(pools) < _MANY_TASKS * num_workers
         for keys in pools:
             size = max(1, len(keys) // (_MANY_TASKS * num_workers)) if is_split else len(keys)
@@ -289,8 +291,11 @@ def _move(source, path):
         os.remove(source)
 
 
-def _num_workers(options):
-    return options.num_workers or len(os.sched_getaffinity(0))
+def _num_workers(options, corpus):
+    """As asked for, or one per core; fewer where starting them takes longer than the work."""
+    num_bytes = sum(each["bytes"] for each in corpus)
+    cores = len(os.sched_getaffinity(0))
+    return options.num_workers or max(1, min(cores, num_bytes // _BYTES_FOR_A_WORKER))
 
 
 def _stages(options, parts):

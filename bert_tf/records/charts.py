@@ -25,6 +25,8 @@ def svg(statistics, title, wanted=None):
     """
     wanted, shares = wanted or {}, statistics.shares
     parts = [_text(_LEFT, 40, title, size=18)]
+    if wanted:
+        parts.append(_text(_LEFT + _COLUMN, 40, "Lines: what was asked for"))
     starts, lengths = bins(statistics.lengths)
     parts += _panel(0, "Records by number of tokens", starts, lengths)
     starts, predicted = bins(statistics.predicted)
@@ -37,7 +39,7 @@ def svg(statistics, title, wanted=None):
     parts += _panel(
         2,
         "What stands for a token to predict",
-        ["[MASK]", "another token", "the token"],
+        ["[MASK]", "another token", "the token itself"],
         np.array([shares[kind] for kind in kinds]),
         line,
         is_share=True,

@@ -62,6 +62,8 @@ def main(options, arguments):
     described = whole_build(paths, builds)
     print(table(found, described))
     print(histograms(found))
+    for note in notes(paths, builds, described):
+        print(f"Note: {note}")
     for warning in differences(found, paths, builds, described):
         print(f"WARNING: {warning}")
     if options.picture:
@@ -243,11 +245,22 @@ def _interval(starts, index, end):
     return str(starts[index]) if last == starts[index] else f"{starts[index]} to {last}"
 
 
-def differences(found, paths, builds, described):
-    """Yields what the manifest says otherwise, as sentences."""
+def notes(paths, builds, described):
+    """Yields why figures are not compared, as sentences."""
     for path, build in zip(paths, builds, strict=True):
         if build is None:
-            yield f"No {manifest.NAME} describes {path}: another tool made it, or it was renamed."
+            yield f"no {manifest.NAME} describes {path}: another tool made it, or it was renamed."
+    if described is None and any(builds):
+        yield (
+            "the manifest's figures are those of whole builds; these files are not, so only the "
+            "files themselves are compared."
+        )
+
+
+def differences(found, paths, builds, described):
+    """Yields what manifests say otherwise, as sentences."""
+    for path, build in zip(paths, builds, strict=True):
+        if build is None:
             continue
         entry = build.file(os.path.basename(path))
         if entry["records"] != found.num_records[path]:
@@ -257,18 +270,12 @@ def differences(found, paths, builds, described):
             )
         if entry["sha256"] != _sha256(path):
             yield f"{path} is not the file that its {manifest.NAME} describes: sha256 differs."
-    if described:
-        wrong = [
-            f"{name} is {found.counts[name]} in the records and {described[name]} in the manifest"
-            for name in statistics.COUNTED
-            if found.counts[name] != described[name]
-        ]
-        yield from wrong
-    elif None not in builds:
-        yield (
-            "These are some of the files of a build, or of several; the manifest's counts are of "
-            "whole builds and not compared."
-        )
+    for name in statistics.COUNTED if described else ():
+        if found.counts[name] != described[name]:
+            yield (
+                f"{name} is {found.counts[name]} in the records and {described[name]} in the "
+                "manifest."
+            )
 
 
 def _sha256(path):

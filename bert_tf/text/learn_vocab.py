@@ -1,8 +1,8 @@
 """Learns a WordPiece vocabulary from text, or adds words of it to a released one.
 
     python -m bert_tf.text.learn_vocab --input_file=corpus.txt --output_file=vocab.txt
-    python -m bert_tf.text.learn_vocab --input_file=domain.txt --output_file=vocab.txt \
-        --extend=uncased_L-12_H-768_A-12/vocab.txt
+    python -m bert_tf.text.learn_vocab --extend=released/vocab.txt --input_file=domain.txt
+        --output_file=vocab.txt
 
 Inputs and words are those of create_pretraining_data.py. The order of the tokens is the
 released one: [PAD], up to 99 [unused] slots, [UNK], [CLS], [SEP], [MASK], the other slots, the
@@ -59,20 +59,20 @@ def _learn(options, paths, eval_paths):
             f"--vocab_size={options.vocab_size} leaves no room beside {len(reserved)} special "
             "and [unused] tokens. Give a larger one, or a smaller --num_unused."
         )
-    start = time.perf_counter()
+    started = time.perf_counter()
     counted = word_counts.count(paths, options)
-    counting_seconds = time.perf_counter() - start
+    has_counted = time.perf_counter()
     chars, left_out = wordpiece_learner.choose_characters(
         counted.counts, options.character_coverage
     )
     spelling = wordpiece_learner.alphabet(chars)
     _check_characters(options, counted.counts, chars, spelling, room)
-    start = time.perf_counter()
     learned = wordpiece_learner.learn(counted.counts, spelling, room, options.min_frequency)
-    learning_seconds = time.perf_counter() - start
+    has_learned = time.perf_counter()
     if len(learned) < room:
         raise _too_little_text(options, len(learned), len(reserved))
     vocabulary = vocab.Vocabulary([*reserved, *learned], source="the learned vocabulary")
+    texts = _texts(options, counted, eval_paths)
     _write(vocabulary, options.output_file)
     print(
         f"Wrote {options.output_file}: {len(vocabulary)} tokens, of which {len(reserved)} special "
@@ -80,12 +80,11 @@ def _learn(options, paths, eval_paths):
         f"{len(learned) - len(spelling)} longer pieces."
     )
     print(
-        f"Counting took {counting_seconds:.1f} s, learning {learning_seconds:.1f} s. "
+        f"Counting took {has_counted - started:.1f} s, learning {has_learned - has_counted:.1f} s. "
         f"Characters without a token: {len(left_out)}."
     )
-    _print_text(counted)
-    tables = [("input_file", counted.counts), *_evaluation(options, eval_paths)]
-    _print_fit(tables, {"": vocabulary}, options.do_lower_case)
+    _print_size(counted)
+    _print_fit(texts, {"": vocabulary}, options.do_lower_case)
 
 
 def _num_unused(options):
@@ -152,6 +151,7 @@ def _extend(options, paths, eval_paths):
             f"--extend={options.extend}; there is nothing to add."
         )
     vocabulary = vocabulary_extension.extended(base, [new.word for new in words])
+    texts = _texts(options, counted, eval_paths)
     _write(vocabulary, options.output_file)
     print("    id  was              count  pieces  word")
     for slot, new in zip(slots, words, strict=False):
@@ -161,21 +161,23 @@ def _extend(options, paths, eval_paths):
         f"Wrote {options.output_file}: {len(vocabulary)} tokens, {len(words)} words in "
         f"{len(slots)} [unused] slots."
     )
-    _print_text(counted)
-    tables = [("input_file", counted.counts), *_evaluation(options, eval_paths)]
-    _print_fit(tables, {"before": base, "after": vocabulary}, options.do_lower_case)
+    _print_size(counted)
+    _print_fit(texts, {"before": base, "after": vocabulary}, options.do_lower_case)
 
 
 def _write(vocabulary, path):
     files.write_text(path, "".join(f"{token}\n" for token in vocabulary.tokens))
 
 
-def _evaluation(options, eval_paths):
+def _texts(options, counted, eval_paths):
+    """Name -> word counts of the texts to measure the vocabulary on."""
+    texts = {"input_file": counted.counts}
     if eval_paths:
-        yield "eval_file", word_counts.count(eval_paths, options).counts
+        texts["eval_file"] = word_counts.count(eval_paths, options).counts
+    return texts
 
 
-def _print_text(counted):
+def _print_size(counted):
     print(
         f"The text has {counted.num_bytes / 1e6:.1f} MB and {counted.num_words} words; the "
         f"{len(counted.counts)} most frequent different ones were looked at, which leaves out "
@@ -183,10 +185,10 @@ def _print_text(counted):
     )
 
 
-def _print_fit(tables, vocabularies, do_lower_case):
+def _print_fit(texts, vocabularies, do_lower_case):
     """A line for each text and vocabulary; punctuation marks are words."""
     print(f"{'':18s}  tokens per word  [UNK] per word  tokens used")
-    for text, counts in tables:
+    for text, counts in texts.items():
         for name, vocabulary in vocabularies.items():
             fit = measure(WordPieceTokenizer(vocabulary, do_lower_case), counts)
             label = f"{text} {name}"

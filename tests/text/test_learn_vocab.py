@@ -178,6 +178,13 @@ def test_refuses_what_cannot_be(learn, tmp_path, changes, message):
     assert not (tmp_path / "vocab.txt").exists()
 
 
+def test_a_bad_text_to_measure_on_leaves_nothing_behind(learn, tmp_path):
+    (tmp_path / "eval.txt").write_text("\u200b")
+    with pytest.raises(InputError, match="holds no word"):
+        learn(eval_file=str(tmp_path / "eval.txt"))
+    assert not (tmp_path / "vocab.txt").exists()
+
+
 def test_both_ways_out_of_too_little_text_work(learn):
     with pytest.raises(InputError, match="the text gives") as error:
         learn(vocab_size=499)
