@@ -264,7 +264,7 @@ class PretrainingData(TextInput):
         True, "(new) Store every example padded, as released; false: without padding."
     )
     random_seed: int = option(12345, "Seed of every random choice.")
-    dupe_factor: int = option(10, "Passes over the text, each with other pairs and masks.")
+    dupe_factor: int = option(10, "Passes over the text, each with masks, and pairs, of its own.")
     short_seq_prob: float = option(0.1, "Probability of a pair made shorter on purpose.")
     num_workers: int | None = option(
         None, "(new) Processes; none: one per core, fewer for little text."

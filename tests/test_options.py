@@ -118,7 +118,7 @@ RELEASED = {
         "do_lower_case": True,
         "do_whole_word_mask": False,
         "max_seq_length": 128,
-        "max_predictions_per_seq": 20,
+        "max_predictions_per_seq": None,  # released: 20, which is what 128 tokens give
         "random_seed": 12345,
         "dupe_factor": 10,
         "masked_lm_prob": 0.15,

@@ -77,12 +77,18 @@ def packed(pool, documents, max_seq_length):
     sequences = list(doc_sentences(pool, documents, max_seq_length - NUM_SPECIAL_TOKENS))
     sequences.sort(key=lambda span: span[0] - span[1])
     open_rows = [[] for _ in range(max_seq_length + 1)]  # by the room they have left
+    rooms = 0  # a bit for each room that an open row has
     for start, end in sequences:
         size = end - start + NUM_SPECIAL_TOKENS
-        room = next((r for r in range(size, max_seq_length + 1) if open_rows[r]), None)
-        row, room = ([], max_seq_length) if room is None else (open_rows[room].pop(), room)
+        row, room = [], max_seq_length
+        if enough := rooms >> size:
+            room = size + (enough & -enough).bit_length() - 1
+            row = open_rows[room].pop()
+            if not open_rows[room]:
+                rooms ^= 1 << room
         row.append((start, end))
         open_rows[room - size].append(row)
+        rooms |= 1 << room - size
     for rows in open_rows:
         yield from rows
 

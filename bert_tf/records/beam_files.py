@@ -17,19 +17,24 @@ from bert_tf.text import inputs
 _BLOCK_BYTES = 2**20
 
 
-def is_remote(path):
-    """Whether a path names another file system, as in gs://bucket/name.
+def scheme(path):
+    """The name of another file system, as gs in gs://bucket/name; None for local disks.
 
     Raises:
       InputError: Beam as it is installed does not know that file system.
     """
-    if FileSystems.get_scheme(path) is None:
-        return False
-    try:
-        FileSystems.get_filesystem(path)
-    except ValueError as error:
-        raise InputError(f"{path} is on a file system that Beam cannot use: {error}") from None
-    return True
+    found = FileSystems.get_scheme(path)
+    if found is not None:
+        try:
+            FileSystems.get_filesystem(path)
+        except ValueError as error:
+            raise InputError(f"{path} is on a file system that Beam cannot use: {error}") from None
+    return found
+
+
+def is_remote(path):
+    """Whether a path is on another file system than the local disks."""
+    return scheme(path) is not None
 
 
 def find(patterns, what="--input_file"):
@@ -123,7 +128,10 @@ def scratch(path):
     try:
         yield path
     finally:
-        FileSystems.delete([path])
+        if is_remote(path):
+            FileSystems.delete([f"{path}/"])  # object stores know a directory by its last "/"
+        else:
+            shutil.rmtree(path)
 
 
 def move(source, path):

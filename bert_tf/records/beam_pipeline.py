@@ -130,13 +130,13 @@ def pipeline_options(arguments, num_workers=None):
 
 
 def _scratch_directory(options, outputs):
-    parent, name = FileSystems.split(outputs[0])
-    parent = options.scratch_dir or parent or "."
-    if FileSystems.get_scheme(parent) != FileSystems.get_scheme(outputs[0]):
+    if len({beam_files.scheme(path) for path in [*outputs, options.scratch_dir or outputs[0]]}) > 1:
         raise InputError(
-            f"--scratch_dir={parent} and --output_file={outputs[0]} must be on the same file "
-            "system, because finished files are moved from one to the other."
+            f"--output_file={options.output_file} and --scratch_dir={options.scratch_dir} must be "
+            "on the same file system, because finished files are moved from one to the other."
         )
+    parent, name = FileSystems.split(outputs[0])
+    parent = options.scratch_dir or parent
     return FileSystems.join(parent, f".{name}.unfinished-{uuid.uuid4().hex[:8]}")
 
 

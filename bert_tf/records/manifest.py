@@ -247,6 +247,12 @@ def find(path):
     return find_all([path])[0]
 
 
+def sha256(path):
+    """The hexadecimal hash of a record file by its manifest, or None without one."""
+    build = find(path)
+    return build.file(os.path.basename(path))["sha256"] if build else None
+
+
 def unpadded(paths):
     """Those of some files whose examples are stored without padding, as a set."""
     builds = find_all(paths)

@@ -87,7 +87,7 @@ def count_rows(rows, vocabulary):
       `ExampleCounts`.
     """
     word_ids, positions = rows["word_ids"], rows["positions"].astype(np.intp)
-    is_prediction = np.arange(positions.shape[1]) < rows["num_predictions"][:, None]
+    # Where P is not used up this finds a [CLS], which is neither [MASK] nor the label there, 0.
     found = np.take_along_axis(word_ids, positions, axis=1)
     is_special = (word_ids == vocabulary.cls_id) | (word_ids == vocabulary.sep_id)
     return ExampleCounts(
@@ -99,8 +99,8 @@ def count_rows(rows, vocabulary):
         num_special=int(np.count_nonzero(is_special)),
         num_positions=word_ids.size,
         num_predictions=int(rows["num_predictions"].sum(dtype=np.int64)),
-        num_masked=int(np.count_nonzero((found == vocabulary.mask_id) & is_prediction)),
-        num_kept=int(np.count_nonzero((found == rows["labels"]) & is_prediction)),
+        num_masked=int(np.count_nonzero(found == vocabulary.mask_id)),
+        num_kept=int(np.count_nonzero(found == rows["labels"])),
     )
 
 

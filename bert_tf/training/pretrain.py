@@ -99,14 +99,17 @@ def _train(start, paths, sizes, options, strategy, directory):
     strategy_lib.check_batch_size(strategy, options.train_batch_size)
     course = (*start_lib.COURSE, "num_train_steps", "num_warmup_steps")
     identity = {name: getattr(options, name) for name in course}
-    identity["records"] = {os.path.basename(path): check.num_records(path) for path in paths}
+    num_records = [check.num_records(path) for path in paths]
+    identity["records"] = dict(zip(map(os.path.basename, paths), num_records, strict=True))
+    if hashes := [each for each in map(manifest.sha256, paths) if each]:
+        identity["records_sha256"] = hashes
     schedule = Schedule(options.learning_rate, options.num_train_steps, options.num_warmup_steps)
     loop = start_lib.new_loop(
         start, options, strategy, directory, objectives.PRETRAINING, schedule, identity
     )
     done = loop.restore()
     print(
-        f"Pre-training: {sum(identity['records'].values())} records in {len(paths)} file(s), "
+        f"Pre-training: {sum(num_records)} records in {len(paths)} file(s), "
         f"{options.num_train_steps} steps of {options.train_batch_size}, "
         f"{strategy.num_replicas_in_sync} replica(s)"
         + (f"; going on after step {done}." if done else "."),

@@ -3,8 +3,10 @@
 import dataclasses
 import os
 import pathlib
+import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -16,31 +18,56 @@ from bert_tf.records import check
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def run(*arguments):
-    return subprocess.run(
+def start(*arguments, **options):
+    return subprocess.Popen(
         [sys.executable, "create_pretraining_data.py", *arguments],
         cwd=ROOT,
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
         text=True,
+        **({"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | options),
     )
 
 
+def run(*arguments):
+    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, error = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, error)
+
+
 def test_flags_and_defaults_are_the_released_ones():
+    """But for the predictions of an example, which follow from the other flags: 20 by default."""
     found = {field.name: field.default for field in dataclasses.fields(options.PretrainingData)}
-    assert found == {
+    released = {
         "input_file": REQUIRED,
         "output_file": REQUIRED,
         "vocab_file": REQUIRED,
         "do_lower_case": True,
         "do_whole_word_mask": False,
         "max_seq_length": 128,
-        "max_predictions_per_seq": 20,
+        "max_predictions_per_seq": None,
         "random_seed": 12345,
         "dupe_factor": 10,
         "masked_lm_prob": 0.15,
         "short_seq_prob": 0.1,
     }
+    assert found.items() >= released.items()
+    new = {field.name: field for field in dataclasses.fields(options.PretrainingData)}
+    assert all("(new)" in new[name].metadata["help"] for name in found.keys() - released.keys())
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({}, 20),
+        ({"max_seq_length": 512}, 77),  # the README of the release: 20 for 128, 77 for 512
+        ({"max_seq_length": 512, "max_predictions_per_seq": 20}, 20),
+        ({"masked_lm_prob": 0.4}, 52),
+        ({"do_whole_word_mask": True}, 23),
+    ],
+)
+def test_predictions_follow_from_the_probability(change, wanted):
+    made = options.PretrainingData(input_file="i", output_file="o", vocab_file="v", **change)
+    assert made.num_predictions == wanted
 
 
 @pytest.mark.parametrize(
@@ -52,6 +79,11 @@ def test_flags_and_defaults_are_the_released_ones():
         ({"masked_lm_prob": 0.0}, "--masked_lm_prob=0.0"),
         ({"masked_lm_prob": 15.0}, "--masked_lm_prob=15.0"),
         ({"short_seq_prob": -0.1}, "--short_seq_prob=-0.1"),
+        ({"mask_prob": 1.1}, "--mask_prob=1.1 must be in"),
+        ({"mask_prob": 0.8, "random_prob": 0.3}, "add up to more than 1"),
+        ({"num_workers": 0}, "--num_workers=0"),
+        ({"masking": "span", "do_whole_word_mask": True}, "exclude each other"),
+        ({"segmented_text": True}, "needs --masking=word"),
     ],
 )
 def test_refuses_wrong_values(change, message):
@@ -70,7 +102,7 @@ def test_from_text_to_records(tmp_path):
         "--dupe_factor=5",
     )
     assert result.returncode == 0, result.stderr
-    assert "Example:" in result.stdout
+    assert result.stdout.count("Example:") == 2
     sizes = [check.num_records(str(tmp_path / f"{name}.tfrecord")) for name in "ab"]
     assert f"Wrote {sum(sizes)} examples" in result.stdout
 
@@ -80,3 +112,36 @@ def test_wrong_input_is_one_message():
     assert result.returncode == 2
     assert "ERROR: --input_file: 'none.txt' matches no file" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_killed_and_started_again_it_makes_the_same_bytes(tmp_path):
+    """Killed in the middle of the second and of the third stage, by the look of the disk."""
+    rng = random.Random(5)
+    words = [f"w{number}" for number in range(97)]
+    (tmp_path / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
+    )
+    text = "\n\n".join(
+        "\n".join(" ".join(rng.choices(words, k=rng.randint(3, 23))) for _ in range(31))
+        for _ in range(1009)
+    )
+    (tmp_path / "text.txt").write_text(text)
+    flags = [f"--input_file={tmp_path}/text.txt", f"--vocab_file={tmp_path}/vocab.txt"]
+    flags += ["--num_workers=2", "--dupe_factor=3"]
+    done = run(*flags, f"--output_file={tmp_path}/whole/a@3")
+    assert done.returncode == 0, done.stderr
+    scratch = tmp_path / "killed" / ".a-00000-of-00003.unfinished"
+    for folder in ("rows", "buckets"):
+        process = start(*flags, f"--output_file={tmp_path}/killed/a@3")
+        while process.poll() is None and not list(scratch.glob(f"{folder}/*")):
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert scratch.is_dir()
+    done = run(*flags, f"--output_file={tmp_path}/killed/a@3")
+    assert done.returncode == 0, done.stderr
+    names = sorted(os.listdir(tmp_path / "whole"))
+    assert sorted(os.listdir(tmp_path / "killed")) == names
+    assert len(names) == 4
+    for name in names:
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

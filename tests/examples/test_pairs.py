@@ -176,6 +176,33 @@ def test_a_random_text_is_as_long_as_wanted_where_sentences_allow():
         assert abs(end - start - wanted) <= 1
 
 
+@pytest.mark.parametrize(("at_least", "num_short"), [(0, 500), (20, 1)])
+def test_a_random_text_is_as_long_as_it_must_be(at_least, num_short):
+    """Sentences of 19 or 21 tokens, as many of each, where 20 are wanted: both are near enough.
+
+    If it must not be shorter, it is if all ten draws start with 19, once in 1024 times.
+    """
+    pool = pool_of([[3] * 5], [[1] + [19, 21] * 499 + [19]])
+    spans = [pairs._random_text(pool, 0, 20, at_least, random.Random(seed)) for seed in range(1000)]
+    lengths = [end - start for start, end in spans]
+    assert set(lengths) <= {19, 21}
+    deviation = math.sqrt(num_short)
+    assert abs(lengths.count(19) - num_short) < 4 * deviation
+
+
+def test_a_random_text_fills_the_pair_where_the_true_one_would_have():
+    """Two sentences of 30 fill it; random texts have 28 or 32 tokens, as many of each.
+
+    All ten draws of a pair start with 28 once in 1024 times.
+    """
+    pool = pool_of([[30] * 2001], [[1] + [28, 32] * 499 + [28]])
+    made = all_pairs(pool, room=60, short_seq_prob=0, documents=[0])
+    labels, lengths_a, lengths_b = columns(made)
+    assert set(lengths_a) == {30}
+    assert sum(labels) > 600
+    assert sum(lengths_b[labels] < 30) < 7
+
+
 @pytest.mark.parametrize(("num_sentences", "num_passes"), [((2, 4), 200), ((20, 40), 15)])
 def test_lengths_do_not_tell_a_random_text(num_sentences, num_passes):
     """No threshold on a length may guess the label much better than a coin."""

@@ -171,13 +171,15 @@ def test_pools_hold_every_unit_with_documents_once():
 
 
 def test_pools_are_full_and_bounded():
-    sizes = [random.Random(5).randrange(1, 400) for _ in range(211)]
-    found = pool.pools(units_of(sizes), 1009, 1, 3)
-    totals = [sum(sizes[number] for _, number in keys) for keys in found]
-    assert len(totals) > 20
-    # Full with the unit that reaches the size; the last one may hold half a pool more.
-    assert all(1009 <= total < 1009 + 400 for total in totals[:-1])
-    assert 1009 // 2 <= totals[-1] < 1009 + 400 + 1009 // 2
+    rng = random.Random(5)
+    sizes = [rng.randrange(1, 400) for _ in range(211)]
+    for seed in range(11):
+        found = pool.pools(units_of(sizes), 1009, 1, seed)
+        totals = [sum(sizes[number] for _, number in keys) for keys in found]
+        assert len(totals) > 20
+        # Full with the unit that reaches the size; the last one may hold half a pool more.
+        assert all(1009 <= total < 1009 + 400 for total in totals[:-1])
+        assert 1009 // 2 <= totals[-1] < 1009 + 400 + 1009 // 2
 
 
 def test_a_pool_has_enough_documents():

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -66,7 +67,8 @@ class Elsewhere(local_files.LocalFileSystem):
         return super().exists(here(path))
 
     def delete(self, paths):
-        super().delete([*map(here, paths)])
+        for path in map(here, paths):
+            shutil.rmtree(path) if path.endswith("/") else os.remove(path)
 
 
 @pytest.fixture
@@ -131,11 +133,13 @@ def test_a_local_copy_has_the_name_and_messages_the_path(tmp_path):
 
 
 def test_scratch_goes_whatever_comes(tmp_path):
-    with pytest.raises(KeyError):
-        with beam_files.scratch(f"{tmp_path}/x/y") as path:
-            assert os.path.isdir(path)
-            raise KeyError
-    assert not os.path.exists(path)
+    for prefix in ("", SCHEME):
+        with pytest.raises(KeyError):
+            with beam_files.scratch(f"{prefix}{tmp_path}/x/y") as path:
+                assert os.path.isdir(tmp_path / "x" / "y")
+                beam_files.create(f"{path}/z").close()
+                raise KeyError
+        assert not os.path.exists(tmp_path / "x" / "y")
 
 
 def test_manifest_keeps_entries_that_are_there(tmp_path, monkeypatch):

@@ -80,6 +80,26 @@ def test_sums_do_not_overflow():
     assert counts.num_special == 210_000
 
 
+@pytest.mark.parametrize(
+    ("example", "expected"),
+    [
+        (
+            RANDOM_PAIR,
+            [
+                "Example: [CLS] [MASK] c [SEP] b [SEP]",
+                "  to predict: 1 a, 2 a, 4 b",
+                "  label: 1",
+            ],
+        ),
+        (SINGLE, ["Example: [CLS] a b [SEP] c [SEP]", "  to predict: 4 c"]),
+        (NOTHING_TO_PREDICT, ["Example: [CLS] [UNK] [SEP]", "  to predict: "]),
+    ],
+)
+def test_an_example_to_look_at(example, expected):
+    (row,) = rows_of(example)
+    assert summary.example_text(row, VOCABULARY).split("\n") == expected
+
+
 @pytest.mark.parametrize("kind", [TextCounts, ExampleCounts])
 def test_every_count_adds_up(kind):
     names = [field.name for field in dataclasses.fields(kind)]

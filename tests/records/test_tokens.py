@@ -206,6 +206,12 @@ def test_spans_that_touch_or_cut_words():
     ]
 
 
+def test_a_token_of_two_spans_belongs_to_the_first():
+    record = {"text": ["newer york city", "b"], "spans": [[[0, 8], [8, 15]], []]}
+    found, _ = tokenizer(masking="span")(unit_of_json(record))
+    assert units_of_corpus(found) == [["new+##er+york", "city"], ["b"]]
+
+
 def test_spans_of_running_text_follow_their_sentence():
     text = "We saw it. New York City, it was big. They left."
     start = text.index("New York City")
