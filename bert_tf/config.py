@@ -43,7 +43,6 @@ _HUGGING_FACE_REQUIRED = {
     "model_type": "bert",
     "position_embedding_type": "absolute",
     "pad_token_id": 0,
-    "is_decoder": False,
     "add_cross_attention": False,
     "is_encoder_decoder": False,
     "tie_word_embeddings": True,
@@ -75,14 +74,11 @@ class BertConfig:
     type_vocab_size: int = 2  # every released checkpoint; the released code's default is 16
     initializer_range: float = 0.02  # standard deviation, truncated normal
     layer_norm_eps: float = 1e-12  # released code; not in the paper
+    is_causal: bool = False  # tokens see those before them only: the LTR model of section 5.1
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int and (type(value) is not int or value < 1):
-                raise InputError(f"{field.name}={value!r} must be an integer of at least 1.")
-            if field.type is float and type(value) not in (int, float):
-                raise InputError(f"{field.name}={value!r} must be a number.")
+            _check_type(field, getattr(self, field.name))
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size={self.hidden_size} is not a multiple of "
@@ -105,8 +101,23 @@ class BertConfig:
         return self.hidden_size // self.num_attention_heads
 
     def to_json(self):
-        """The text of a bert_config.json in the released dialect, with our two extra keys."""
-        return json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True) + "\n"
+        """The text of a bert_config.json in the released dialect.
+
+        Its extra keys are `layer_norm_eps` and, where it is true, `is_causal`.
+        """
+        values = dataclasses.asdict(self)
+        if not self.is_causal:
+            del values["is_causal"]
+        return json.dumps(values, indent=2, sort_keys=True) + "\n"
+
+
+def _check_type(field, value):
+    if field.type is int and (type(value) is not int or value < 1):
+        raise InputError(f"{field.name}={value!r} must be an integer of at least 1.")
+    if field.type is float and type(value) not in (int, float):
+        raise InputError(f"{field.name}={value!r} must be a number.")
+    if field.type is bool and type(value) is not bool:
+        raise InputError(f"{field.name}={value!r} must be true or false.")
 
 
 def from_json(text, source="bert_config.json"):
@@ -147,6 +158,8 @@ def _from_hugging_face(values, source):
                     f"{source}: {key}={value!r} is not BERT as this encoder computes it; "
                     f"wanted {_HUGGING_FACE_REQUIRED[key]!r}."
                 )
+        elif key == "is_decoder":
+            kept["is_causal"] = False if value is None else value
         elif key not in _HUGGING_FACE_IGNORED:
             kept[key] = value
     if "hidden_act" in kept:

@@ -61,6 +61,7 @@ DISTINCT = BertConfig(
     type_vocab_size=5,
     initializer_range=0.07,
     layer_norm_eps=1e-5,
+    is_causal=True,
 )
 
 
@@ -71,7 +72,7 @@ def read(values):
 def test_defaults_are_the_base_size_of_the_paper():
     assert BertConfig(vocab_size=30522) == read(UNCASED_BASE)
     base = dataclasses.asdict(BertConfig(vocab_size=30522))
-    assert base == UNCASED_BASE | {"layer_norm_eps": 1e-12}
+    assert base == UNCASED_BASE | {"layer_norm_eps": 1e-12, "is_causal": False}
 
 
 def test_keys_that_no_released_code_reads_are_left_out():
@@ -101,6 +102,16 @@ def test_what_is_written_reads_back():
     assert config.from_json(DISTINCT.to_json()) == DISTINCT
 
 
+def test_only_a_causal_config_says_so_in_its_file():
+    assert "is_causal" not in json.loads(BertConfig(vocab_size=7).to_json())
+    assert json.loads(DISTINCT.to_json())["is_causal"] is True
+
+
+@pytest.mark.parametrize(("value", "is_causal"), [(True, True), (False, False), (None, False)])
+def test_a_hugging_face_decoder_is_causal(value, is_causal):
+    assert read(HUGGING_FACE_BASE | {"is_decoder": value}).is_causal is is_causal
+
+
 def test_size_per_head():
     assert DISTINCT.size_per_head == 2
 
@@ -126,6 +137,8 @@ def test_a_config_cannot_be_changed():
         ({"initializer_range": 0}, "initializer_range=0 must be above 0"),
         ({"layer_norm_eps": -1e-12}, "layer_norm_eps=-1e-12 must be above 0"),
         ({"layer_norm_eps": float("nan")}, "layer_norm_eps=nan must be above 0"),
+        ({"is_causal": "yes"}, "is_causal='yes' must be true or false"),
+        ({"is_causal": None}, "is_causal=None must be true or false"),
         ({"hidden_act": "swish"}, "hidden_act='swish' is unknown; known: gelu, gelu_erf"),
         ({"hidden_act": ["gelu"]}, "hidden_act=.'gelu'. is unknown"),
     ],
@@ -140,7 +153,8 @@ def test_wrong_values_of_a_google_file(changes, message):
     [
         ({"model_type": "roberta"}, "their.json: model_type='roberta' is not BERT.*wanted 'bert'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
-        ({"is_decoder": True}, "is_decoder=True"),
+        ({"is_decoder": 1}, "is_causal=1 must be true or false"),
+        ({"is_decoder": True, "add_cross_attention": True}, "add_cross_attention=True"),
         ({"pad_token_id": 1}, "pad_token_id=1 is not BERT .*; wanted 0"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
         ({"pruned_heads": {"1": [2]}}, "pruned_heads="),

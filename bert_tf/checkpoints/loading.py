@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 _TABLES = {opening.TF1: tf1_names, opening.HUGGING_FACE: hugging_face_names}
 
 # What the weights mean and their shapes do not show.
-_CONFIG_FIELDS = ("num_attention_heads", "hidden_act", "layer_norm_eps")
+_CONFIG_FIELDS = ("num_attention_heads", "hidden_act", "layer_norm_eps", "is_causal")
 
 # Which field of the config a wrong shape points to, by the first pattern its path matches.
 _SHAPE_FIELDS = (

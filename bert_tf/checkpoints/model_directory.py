@@ -34,7 +34,7 @@ class Card:
       kind: one of `KINDS`; it selects the head.
       task: the task's name, e.g. "sst-2".
       labels: label of each logit for "classify", else empty.
-      num_texts: texts per example, 1 or 2.
+      num_texts: texts per example, 1 or 2; a pre-trained model of 1 has no next sentence head.
       do_lower_case: casing of the text side.
       max_seq_length: tokens per example in training, special tokens included.
     """
@@ -141,7 +141,7 @@ def new_model(config, card):
     from bert_tf.modeling import models
 
     if card.kind == "pretrain":
-        return models.PretrainingModel(config)
+        return models.PretrainingModel(config, has_next_sentence=card.num_texts == 2)
     if card.kind == "span":
         return models.SpanModel(config)
     return models.ClassifierModel(config, num_classes=card.num_outputs)

@@ -14,7 +14,8 @@ RANDOM_PROB = 0.1
 MAX_NGRAM = 3
 UNITS = ("piece", "word", "ngram", "span")
 
-_SPECIAL, _TEXT, _CONTINUATION = 0, 1, 2
+# What `token_kinds` says.
+SPECIAL, TEXT, CONTINUATION = 0, 1, 2
 # The sort key of what may not be chosen; greater than every other key, see `_keys`.
 _NEVER = np.uint32(0xFFFFFFFF)
 
@@ -49,6 +50,26 @@ class _Units(NamedTuple):
     is_start: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
+
+
+def token_kinds(vocabulary):
+    """What each token of a vocabulary is to masking.
+
+    Args:
+      vocabulary: `text.vocab.Vocabulary`.
+
+    Returns:
+      uint8 [V]: `SPECIAL` where it stands for no text, `CONTINUATION` where it goes on with a
+      word, else `TEXT`.
+
+    Raises:
+      InputError: the vocabulary has special tokens only.
+    """
+    kinds = np.frombuffer(vocabulary.continuations, np.uint8) + np.uint8(TEXT)
+    kinds[sorted(vocabulary.special_ids)] = SPECIAL
+    if not kinds.any():
+        raise InputError("The vocabulary holds special tokens only; none stands for text.")
+    return kinds
 
 
 class Masker:
@@ -102,11 +123,8 @@ class Masker:
     ):
         if unit not in UNITS:
             raise ValueError(f"unit={unit!r} must be one of {', '.join(UNITS)}.")
-        self._kinds = np.frombuffer(vocabulary.continuations, np.uint8) + np.uint8(_TEXT)
-        self._kinds[sorted(vocabulary.special_ids)] = _SPECIAL
+        self._kinds = token_kinds(vocabulary)
         self._replacements = np.flatnonzero(self._kinds).astype(np.int32)
-        if not self._replacements.size:
-            raise InputError("The vocabulary holds special tokens only; none stands for text.")
         self._mask_id = vocabulary.mask_id
         self._masked_lm_prob = masked_lm_prob
         self._max_predictions = max_predictions_per_seq
@@ -128,7 +146,7 @@ class Masker:
           `Masked`; a row without a token that stands for text has no prediction.
         """
         kinds = np.take(self._kinds, word_ids)  # [n T]
-        is_text = kinds != _SPECIAL  # [n T]
+        is_text = kinds != SPECIAL  # [n T]
         num_text = np.count_nonzero(is_text, axis=1)  # [n]
         wanted = np.floor(self._masked_lm_prob * num_text + 0.5).astype(np.int64)
         wanted = np.where(num_text > 0, np.maximum(wanted, 1), 0)  # [n]
@@ -157,7 +175,7 @@ class Masker:
 
     def _units(self, kinds, is_text, unit_starts, random):
         """Groups tokens into `_Units`."""
-        goes_on = kinds == _CONTINUATION if unit_starts is None else is_text & ~unit_starts
+        goes_on = kinds == CONTINUATION if unit_starts is None else is_text & ~unit_starts
         follows_text = np.zeros_like(is_text)
         follows_text[:, 1:] = is_text[:, :-1]
         goes_on &= follows_text  # [n T]

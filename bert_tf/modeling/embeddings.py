@@ -12,6 +12,7 @@ class Embeddings(layer.ConfigLayer):
     Call arguments:
       word_ids: int [B T]
       type_ids: int [B T], 0 for the first text, 1 for the second.
+      places:   int [B T], which position each token has; without it those of the row, from 0.
     Returns:
       float [B T H]
     """
@@ -38,14 +39,16 @@ class Embeddings(layer.ConfigLayer):
         )
         self.layer_norm.build((None, None, self.config.hidden_size))
 
-    def call(self, word_ids, type_ids, training=False):
+    def call(self, word_ids, type_ids, places=None, training=False):
         shapes.check("word_ids", word_ids, "B T")
         shapes.check("type_ids", type_ids, "B T")
         self._check_length(word_ids.shape[1])
-        num_positions = ops.shape(word_ids)[1]
         one_hot = ops.one_hot(type_ids, self.config.type_vocab_size, dtype=self.type.dtype)
         words = ops.take(self.word, word_ids, axis=0)  # [B T H]
-        positions = self.position[:num_positions]  # [T H]
+        if places is None:
+            positions = self.position[: ops.shape(word_ids)[1]]  # [T H]
+        else:
+            positions = ops.take(self.position, places, axis=0)  # [B T H]
         types = ops.matmul(one_hot, self.type)  # [B T H]
         summed = ops.cast(words + positions + types, self.compute_dtype)
         return self.dropout(self.layer_norm(summed), training=training)  # [B T H]

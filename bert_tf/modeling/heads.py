@@ -9,14 +9,14 @@ _NEVER = -1e9  # logit of a position that is padding
 
 
 class MaskedLmHead(layer.ConfigLayer):
-    """Logits over the vocabulary at chosen positions (BERT section 3.1, task 1).
+    """Logits over the vocabulary at chosen positions, or at all (BERT section 3.1, task 1).
 
     The transform (dense, activation, LayerNorm) and the output bias follow the released code;
     the output weights are the word embeddings.
 
     Call arguments:
       sequence_output:  float [B T H]
-      positions:        int [B P]; unused slots hold 0.
+      positions:        int [B P]; unused slots hold 0. None: every position, P is T.
       word_embeddings:  variable [V H]
     Returns:
       float32 [B P V]
@@ -39,17 +39,20 @@ class MaskedLmHead(layer.ConfigLayer):
 
     def call(self, sequence_output, positions, word_embeddings):
         shapes.check("sequence_output", sequence_output, "B T H", H=self.config.hidden_size)
-        shapes.check("positions", positions, "B P")
-        batch_size, num_tokens, hidden_size = ops.shape(sequence_output)
-        rows = ops.expand_dims(ops.arange(batch_size, dtype="int32") * num_tokens, -1)  # [B 1]
-        places = ops.reshape(ops.cast(positions, "int32") + rows, (-1,))  # [B*P]
-        chosen = ops.take(ops.reshape(sequence_output, (-1, hidden_size)), places, axis=0)
+        batch_size, num_slots, hidden_size = ops.shape(sequence_output)
+        chosen = ops.reshape(sequence_output, (-1, hidden_size))  # [B*T H]
+        if positions is not None:
+            shapes.check("positions", positions, "B P")
+            rows = ops.expand_dims(ops.arange(batch_size, dtype="int32") * num_slots, -1)  # [B 1]
+            places = ops.reshape(ops.cast(positions, "int32") + rows, (-1,))  # [B*P]
+            chosen = ops.take(chosen, places, axis=0)
+            num_slots = ops.shape(positions)[1]
 
         hidden = self.layer_norm(self.transform(chosen))  # [B*P H]
         table = ops.cast(word_embeddings, self.compute_dtype)
         logits = ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
         logits = logits + self.output_bias
-        return ops.reshape(logits, (-1, ops.shape(positions)[1], self.config.vocab_size))  # [B P V]
+        return ops.reshape(logits, (-1, num_slots, self.config.vocab_size))  # [B P V]
 
 
 class ClassificationHead(layer.ConfigLayer):

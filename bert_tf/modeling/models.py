@@ -8,32 +8,45 @@ from bert_tf.modeling.encoder import Encoder
 class PretrainingModel(layer.ConfigLayer):
     """Masked language model and next sentence prediction (BERT section 3.1).
 
+    With a causal config it is the left-to-right model of section 5.1.
+
+    Args:
+      has_next_sentence: bool, whether there is a head for pairs of texts.
+
     Call arguments:
-      batch: dict with the encoder's inputs and `masked_lm_positions`, int [B P].
+      batch: dict with the encoder's inputs and `masked_lm_positions`, int [B P]. Without these,
+        every position is predicted, and P is T.
     Returns:
-      dict of float32: `masked_lm_logits` [B P V]; `next_sentence_logits` [B 2], class 1 meaning
-      that the second text is a random one, as in the released data.
+      dict of float32: `masked_lm_logits` [B P V]; with the head for pairs `next_sentence_logits`
+      [B 2], class 1 meaning that the second text is a random one, as in the released data, or
+      that the two are swapped, in data made for sentence order.
     """
 
-    def __init__(self, config, name="pretraining", **kwargs):
+    def __init__(self, config, *, has_next_sentence=True, name="pretraining", **kwargs):
         super().__init__(config, name=name, **kwargs)
+        self.has_next_sentence = has_next_sentence
         self.encoder = self.new(Encoder)
         self.masked_lm = self.new(heads.MaskedLmHead)
-        self.next_sentence = self.new(
-            heads.ClassificationHead, num_classes=2, dropout_rate=0.0, name="next_sentence"
-        )
+        if has_next_sentence:
+            self.next_sentence = self.new(
+                heads.ClassificationHead, num_classes=2, dropout_rate=0.0, name="next_sentence"
+            )
         self.built = True
 
     def call(self, batch, training=False):
         encoded = self.encoder(batch, training=training)
-        return {
+        positions = batch.get(features.MASKED_LM_POSITIONS.name)
+        outputs = {
             "masked_lm_logits": self.masked_lm(
-                encoded["sequence_output"],
-                batch[features.MASKED_LM_POSITIONS.name],
-                self.encoder.embeddings.word,
-            ),
-            "next_sentence_logits": self.next_sentence(encoded["pooled_output"]),
+                encoded["sequence_output"], positions, self.encoder.embeddings.word
+            )
         }
+        if self.has_next_sentence:
+            outputs["next_sentence_logits"] = self.next_sentence(encoded["pooled_output"])
+        return outputs
+
+    def get_config(self):
+        return {**super().get_config(), "has_next_sentence": self.has_next_sentence}
 
 
 class ClassifierModel(layer.ConfigLayer):

@@ -37,6 +37,7 @@ class Block(layer.ConfigLayer):
     Call arguments:
       hidden:     float [B*T H]
       input_mask: int [B T]
+      visible:    bool [B T S] or None; see `SelfAttention`.
     Returns:
       float [B*T H]
     """
@@ -59,8 +60,8 @@ class Block(layer.ConfigLayer):
         self.feed_forward.build()
         self.output_layer_norm.build((None, self.config.hidden_size))
 
-    def call(self, hidden, input_mask, training=False):
-        attended = self.attention(hidden, input_mask, training=training)
+    def call(self, hidden, input_mask, visible=None, training=False):
+        attended = self.attention(hidden, input_mask, visible, training=training)
         attended = self.attention_dropout(attended, training=training)
         hidden = self.attention_layer_norm(hidden + attended)  # [B*T H]
         output = self.output_dropout(self.feed_forward(hidden), training=training)

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from bert_tf import files
@@ -27,7 +27,7 @@ def scheme(path):
     if found is not None:
         try:
             FileSystems.get_filesystem(path)
-        except ValueError as error:
+        except (ValueError, BeamIOError) as error:
             raise InputError(f"{path} is on a file system that Beam cannot use: {error}") from None
     return found
 
@@ -79,8 +79,8 @@ def local_copy(path):
     if not is_remote(path):
         if not os.path.exists(path):
             raise InputError(
-                f"{path} is not there on the machine that was to read it. Put the files where "
-                "every worker finds them: a mounted disk, gs://, hdfs:// or the like."
+                f"{path} does not exist on a machine that was to read it. Put it where this one "
+                "and every worker find it: on a mounted disk, gs://, hdfs:// or the like."
             )
         yield path
         return

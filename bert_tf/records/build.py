@@ -16,6 +16,8 @@ import os
 import re
 import shutil
 
+import numpy as np
+
 from bert_tf import files, flagging
 from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.examples.pretraining import row_dtype
@@ -175,8 +177,8 @@ class _Build:
             made = self._draw(workers, units, pools, num_buckets)
             plan.check_examples(made.num_examples, self._num_shards)
             keys = [tuple(unit["key"]) for unit in units]
-            rows = self._parts.rows(keys[0])
-            for row in scratch.read_rows(rows, self._row_dtype, 0, num_buckets)[:_NUM_TO_PRINT]:
+            rows = np.empty(_NUM_TO_PRINT, self._row_dtype)
+            for row in rows[: scratch.read_rows(self._parts.rows(keys[0]), rows, 0, num_buckets)]:
                 print(summary.example_text(row, self._vocabulary), flush=True)
             self._write(workers, keys, num_buckets, made.num_examples)
         return read, made
@@ -260,7 +262,8 @@ class _Build:
                 yield part, num_records
                 progress.advance(num_records)
 
-        encoded = workers.run("encode", ((bucket, keys, num_buckets) for bucket in buckets))
+        tasks = ((bucket, keys, num_buckets, num_examples) for bucket in buckets)
+        encoded = workers.run("encode", tasks)
         progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
         for number in missing:
             parts = joined(itertools.islice(encoded, per_shard))

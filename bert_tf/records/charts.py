@@ -24,9 +24,9 @@ def svg(statistics, title, wanted=None):
       str, an SVG document that needs nothing else.
     """
     wanted, shares = wanted or {}, statistics.shares
-    parts = [_text(_LEFT, 40, title, size=18)]
+    parts = [text(_LEFT, 40, title, size=18)]
     if wanted:
-        parts.append(_text(_LEFT + _COLUMN, 40, "Lines: what was asked for"))
+        parts.append(text(_LEFT + _COLUMN, 40, "Lines: what was asked for"))
     starts, lengths = bins(statistics.lengths)
     parts += _panel(0, "Records by number of tokens", starts, lengths)
     starts, predicted = bins(statistics.predicted)
@@ -45,7 +45,7 @@ def svg(statistics, title, wanted=None):
         is_share=True,
     )
     if shares["label_1"] is None:
-        parts.append(_text(_LEFT + _COLUMN, _TOP + _ROW - 14, "No second texts", size=14))
+        parts.append(text(_LEFT + _COLUMN, _TOP + _ROW - 14, "No second texts", size=14))
     else:
         balance = np.array([1 - shares["label_1"], shares["label_1"]])
         labels = ["0: next, or in order", "1: random, or swapped"]
@@ -79,9 +79,9 @@ def _panel(number, title, labels, values, line=None, is_share=False):
     left, top = _LEFT + number % 2 * _COLUMN, _TOP + number // 2 * _ROW
     bottom = top + _PANEL_HEIGHT
     highest = max([float(values.max()), *(line or []), 1e-9])
-    yield _text(left, top - 14, title, size=14)
-    yield _text(left - 6, top + 4, _number(highest, is_share), anchor="end")
-    yield _text(left - 6, bottom + 4, "0", anchor="end")
+    yield text(left, top - 14, title, size=14)
+    yield text(left - 6, top + 4, _number(highest, is_share), anchor="end")
+    yield text(left - 6, bottom + 4, "0", anchor="end")
     step = _PANEL_WIDTH / len(values)
     few = len(values) <= 4
     for index, (label, value) in enumerate(zip(labels, values.tolist(), strict=True)):
@@ -95,15 +95,16 @@ def _panel(number, title, labels, values, line=None, is_share=False):
         )
         if line:
             y = bottom - _PANEL_HEIGHT * line[index] / highest
-            yield _horizontal(start, start + step, y, _LINE)
+            yield horizontal(start, start + step, y, _LINE)
         if few or index % 8 == 0:
             middle = start + step / 2
-            text = f"{label} ({_number(value, is_share)})" if few else str(label)
-            yield _text(middle, bottom + 18, text, anchor="middle")
-    yield _horizontal(left, left + _PANEL_WIDTH, bottom, _TEXT)
+            words = f"{label} ({_number(value, is_share)})" if few else str(label)
+            yield text(middle, bottom + 18, words, anchor="middle")
+    yield horizontal(left, left + _PANEL_WIDTH, bottom)
 
 
-def _horizontal(start, end, y, color):
+def horizontal(start, end, y, color=_TEXT):
+    """A horizontal line; a style sheet may give another colour."""
     return f'<path d="M{start:.1f} {y:.1f}H{end:.1f}" stroke="{color}" stroke-width="1.5"/>'
 
 
@@ -111,8 +112,9 @@ def _number(value, is_share):
     return f"{100 * value:.1f} %" if is_share else str(int(value))
 
 
-def _text(x, y, text, size=11, anchor="start"):
+def text(x, y, words, size=11, anchor="start"):
+    """A text whose start, middle or end is at `x`; a style sheet may give another colour."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{_TEXT}" '
-        f'text-anchor="{anchor}">{saxutils.escape(text)}</text>'
+        f'text-anchor="{anchor}">{saxutils.escape(words)}</text>'
     )

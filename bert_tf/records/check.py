@@ -112,6 +112,34 @@ def record_names(paths, features, sizes):
     return first[1]
 
 
+def present(paths, features):
+    """Those of some features that the records have, judged by the first one of each file.
+
+    Args:
+      paths: list of str.
+      features: iterable of `features.Feature`.
+
+    Returns:
+      tuple of `features.Feature`.
+
+    Raises:
+      InputError: as `first_examples`, or files do not all have the same ones.
+    """
+    features, first = tuple(features), None
+    for path in paths:
+        found = first_examples(path, 1)[0].features.feature
+        here = tuple(f for f in features if any(n in found for n in f.accepted_record_names))
+        first = first or (path, here)
+        if here != first[1]:
+            (more, names), (less, fewer) = sorted([(path, here), first], key=lambda x: -len(x[1]))
+            lacking = sorted({f.record_name for f in names} - {f.record_name for f in fewer})
+            raise InputError(
+                f"{less} has no {', '.join(lacking)}; {more} has. They were made for different "
+                "objectives: name files of one kind."
+            )
+    return first[1]
+
+
 def _name(path, found, feature):
     for name in feature.accepted_record_names:
         if name in found:

@@ -39,17 +39,15 @@ def read(paths, features, sizes, *, batch_size, seed, start_batch=0, records_to_
       InputError: a file is not whole or does not hold what was wanted; see
         `check.record_names`.
     """
-    names = check.record_names(paths, features, sizes)
-    num_records = sum(map(check.num_records, paths))
-    first_epoch, done = divmod(start_batch * batch_size, num_records)
-
-    def one_epoch(epoch):
-        first_record = tf.where(epoch == first_epoch, tf.constant(done, tf.int64), 0)
-        return _shuffled_epoch(paths, tf.stack([seed, epoch]), records_to_shuffle, first_record)
-
-    records = tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(one_epoch)
-    batches = records.batch(batch_size, drop_remainder=True)
-    return _parsed(batches, names, sizes, manifest.unpadded(paths))
+    parser = Parser(paths, features, sizes)
+    records = endless(
+        paths,
+        seed=seed,
+        num_records=sum(map(check.num_records, paths)),
+        records_to_shuffle=records_to_shuffle,
+        first_record=start_batch * batch_size,
+    )
+    return ready(records.batch(batch_size, drop_remainder=True), parser)
 
 
 def read_once(paths, features, sizes, *, batch_size):
@@ -57,15 +55,40 @@ def read_once(paths, features, sizes, *, batch_size):
 
     Arguments, result and errors are those of `read`; B is not static.
     """
-    names = check.record_names(paths, features, sizes)
+    parser = Parser(paths, features, sizes)
     for path in paths:
         check.num_records(path)
-    batches = tf.data.TFRecordDataset(paths).batch(batch_size)
-    return _parsed(batches, names, sizes, manifest.unpadded(paths))
+    return ready(tf.data.TFRecordDataset(paths).batch(batch_size), parser)
 
 
-def _shuffled_epoch(paths, seed, records_to_shuffle, first_record):
-    """The raw records of one epoch.
+def endless(
+    paths, *, seed, num_records, records_to_shuffle, first_record=0, source=tf.data.TFRecordDataset
+):
+    """The raw records, epoch after epoch, in the order that `read` describes.
+
+    Args:
+      paths: list of str.
+      seed: int.
+      num_records: int, in all files together.
+      records_to_shuffle: int, size of a block.
+      first_record: int, number of records to leave out, over all epochs.
+      source: function from the path of a file, a string scalar, to the dataset of what stands for
+        its records; their order does not depend on it.
+
+    Returns:
+      `tf.data.Dataset` of the elements of `source`.
+    """
+    first_epoch, done = divmod(first_record, num_records)
+
+    def one_epoch(epoch):
+        left_out = tf.where(epoch == first_epoch, tf.constant(done, tf.int64), 0)
+        return _shuffled_epoch(paths, tf.stack([seed, epoch]), records_to_shuffle, left_out, source)
+
+    return tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(one_epoch)
+
+
+def _shuffled_epoch(paths, seed, records_to_shuffle, first_record, source):
+    """The elements of one epoch.
 
     Args:
       paths: list of str.
@@ -73,20 +96,23 @@ def _shuffled_epoch(paths, seed, records_to_shuffle, first_record):
       records_to_shuffle: int, size of a block.
       first_record: int64 scalar, number of shuffled records to leave out. Blocks that lie wholly
         before it are not even shuffled.
+      source: see `endless`.
 
     Returns:
-      `tf.data.Dataset` of string scalars.
+      `tf.data.Dataset` of the elements of `source`.
     """
 
     def shuffle(number, block):
         block_seed = tf.random.experimental.stateless_fold_in(seed, number)
-        return tf.random.experimental.stateless_shuffle(block, block_seed)
+        return tf.nest.map_structure(
+            lambda part: tf.random.experimental.stateless_shuffle(part, block_seed), block
+        )
 
     first_block = first_record // records_to_shuffle
     order = tf.random.experimental.stateless_shuffle(tf.constant(paths), seed)
     # Not in parallel: a record costs 1 microsecond in turns, 6 through the parallel interleave.
     in_turns = tf.data.Dataset.from_tensor_slices(order).interleave(
-        tf.data.TFRecordDataset, cycle_length=min(_MAX_FILES_AT_ONCE, len(paths))
+        source, cycle_length=min(_MAX_FILES_AT_ONCE, len(paths))
     )
     return (
         in_turns.skip(first_block * records_to_shuffle)
@@ -99,36 +125,81 @@ def _shuffled_epoch(paths, seed, records_to_shuffle, first_record):
     )
 
 
-def _parsed(batches, names, sizes, may_be_shorter):
-    """Parses batches of raw records; see `read` for what comes out."""
-    shapes = {feature: [sizes[axis] for axis in feature.axes.split()[1:]] for feature in names}
-    specification = {}
-    for feature, name in names.items():
-        dtype = tf.float32 if feature.dtype == "float32" else tf.int64
-        if may_be_shorter and shapes[feature]:
-            specification[name] = tf.io.RaggedFeature(dtype)
-        else:
-            specification[name] = tf.io.FixedLenFeature(shapes[feature], dtype)
+class Parser:
+    """Raw records to the features of a batch, as graph ops.
 
-    def parse(records):
+    Args:
+      paths: list of str, the files that the records come from.
+      features: iterable of `features.Feature`; all have axes "B", "B T" or "B P".
+      sizes: dict from axis letter to length. Records of files that are stored without padding
+        are padded to it.
+
+    Attributes:
+      features: tuple of `features.Feature`.
+
+    Raises:
+      InputError: see `check.record_names`.
+    """
+
+    def __init__(self, paths, features, sizes):
+        names = check.record_names(paths, features, sizes)
+        self._names = {feature.name: name for feature, name in names.items()}
+        self._shapes = {f.name: [sizes[axis] for axis in f.axes.split()[1:]] for f in names}
+        self._may_be_shorter = bool(manifest.unpadded(paths))
+        self.features = tuple(names)
+
+    def __call__(self, records, features=None):
+        """Parses a batch.
+
+        Args:
+          records: string [B].
+          features: those to parse; none: all. The fewer, the faster.
+
+        Returns:
+          dict from model name to [B], [B T] or [B P] of the feature's dtype.
+
+        Raises:
+          tf.errors.InvalidArgumentError: a record has another length than the first of its file.
+        """
+        features = features or self.features
+        specification = {self._names[f.name]: self._specification(f) for f in features}
         found = tf.io.parse_example(records, specification)
         parsed = {}
-        for feature, name in names.items():
+        for feature in features:
+            name = self._names[feature.name]
             values = found[name]
             if isinstance(values, tf.RaggedTensor):
-                values = _padded(values, [records.shape[0], *shapes[feature]], name)
+                shape = [records.shape[0], *self._shapes[feature.name]]
+                values = _padded(values, shape, name)
             parsed[feature.name] = tf.cast(values, feature.dtype)
         return parsed
 
+    def _specification(self, feature):
+        dtype = tf.float32 if feature.dtype == "float32" else tf.int64
+        shape = self._shapes[feature.name]
+        if self._may_be_shorter and shape:
+            return tf.io.RaggedFeature(dtype)
+        return tf.io.FixedLenFeature(shape, dtype)
+
+
+def ready(batches, parse, unbatch=False):
+    """Maps batches of raw records, in order, ahead of their use.
+
+    Args:
+      batches: `tf.data.Dataset`.
+      parse: function of an element of it.
+      unbatch: bool, whether to give what it returns in slices along the first axis.
+
+    Returns:
+      `tf.data.Dataset`.
+    """
     options = tf.data.Options()
     options.deterministic = True
     # One stream for all workers: its order, not the files, decides who gets what.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return (
-        batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(tf.data.AUTOTUNE)
-        .with_options(options)
-    )
+    parsed = batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    parsed = parsed.unbatch() if unbatch else parsed
+    return parsed.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
 def _padded(values, shape, name):

@@ -140,17 +140,25 @@ def write_rows(path, header, rows, ends):
     files.write_text(f"{path}.json", json.dumps(header))
 
 
-def read_rows(path, dtype, bucket, num_buckets):
-    """Reads the rows of one bucket.
+def read_rows(path, rows, bucket, num_buckets):
+    """Reads the rows of one bucket, or of them as many as there is room for.
+
+    Args:
+      path: str.
+      rows: structured array [n] to read into, from its start.
+      bucket: int.
+      num_buckets: int, of the whole build.
 
     Returns:
-      structured array of `dtype`.
+      int, the number of rows read.
     """
     with open(path, "rb") as file:
         file.seek(8 * bucket)
         start, end = np.fromfile(file, "<i8", 2).tolist()
-        file.seek(8 * (num_buckets + 1) + start * dtype.itemsize)
-        return np.fromfile(file, dtype, end - start)
+        file.seek(8 * (num_buckets + 1) + start * rows.dtype.itemsize)
+        wanted = rows[: end - start]
+        file.readinto(wanted.view(np.uint8))
+    return len(wanted)
 
 
 def header(path):

@@ -89,25 +89,28 @@ class Stages:
             starts = np.load(file) if has_units else None
             return Documents(ids, sentence_ends, document_ends, starts)
 
-    def encode(self, bucket, keys, num_buckets):
+    def encode(self, bucket, keys, num_buckets, num_rows):
         """Stage 3.
 
         Args:
           bucket: int.
           keys: list of keys, all units of the build.
           num_buckets: int, of the whole build.
+          num_rows: int, of the whole build.
 
         Returns:
           (path, number of records) of the TFRecord file made.
         """
         path = self._scratch.bucket(bucket)
-        rows = self._bucket(keys, bucket, num_buckets)
+        rows = self._bucket(keys, bucket, num_buckets, num_rows)
         return path, write.write_records(path, self._recipe.encode(rows, bucket))
 
-    def _bucket(self, keys, bucket, num_buckets):
+    def _bucket(self, keys, bucket, num_buckets, num_rows):
         """All rows of a bucket, in the order of the units."""
-        dtype = self._recipe.row_dtype
-        paths = [self._scratch.rows(key) for key in keys]
-        return np.concatenate(
-            [scratch_lib.read_rows(path, dtype, bucket, num_buckets) for path in paths]
-        )
+        # Of each unit it has one row more than its even share at the most.
+        rows = np.empty(num_rows // num_buckets + len(keys), self._recipe.row_dtype)
+        count = 0
+        for key in keys:
+            path = self._scratch.rows(key)
+            count += scratch_lib.read_rows(path, rows[count:], bucket, num_buckets)
+        return rows[:count]

@@ -42,6 +42,13 @@ def batch(seed=0):
     }
 
 
+def packed_ids():
+    """int32 [B T]: texts packed into the rows of `LENGTHS`, from 1; 0 at padding."""
+    texts = [(5, 7, 1), (11,), (2, 3, 2), (1, 1), (1,)]
+    rows = [[i + 1 for i, size in enumerate(row) for _ in range(size)] for row in texts]
+    return np.array([row + [0] * (T - len(row)) for row in rows], np.int32)
+
+
 def randomize(layer, seed=1):
     """Gives every variable values far from the initial ones; returns the layer."""
     rng = np.random.default_rng(seed)

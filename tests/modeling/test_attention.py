@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.modeling import attention as attention_lib
 from bert_tf.modeling import dropout
 from bert_tf.modeling.attention import SelfAttention
 from tests.modeling import harness
@@ -18,7 +19,7 @@ def attention():
 
 
 def expected(layer, hidden, mask):
-    """One row and one head at a time, over the real tokens only."""
+    """One row and one head at a time, over what the mask, [B S] or [B T S], has."""
     qkv, qkv_bias, output, output_bias = (
         np.asarray(v.value).astype(np.float64) for v in layer.variables
     )
@@ -92,3 +93,40 @@ def test_serialization():
     layer = SelfAttention(harness.config(), salt=7, name="attention")
     copy = SelfAttention.from_config(layer.get_config())
     assert (copy.salt, copy.config, copy.name) == (7, layer.config, "attention")
+
+
+def seen_by_hand(sequence_ids, is_causal):
+    seen = np.zeros((B, T, T), bool)
+    for row, t, s in np.ndindex(B, T, T):
+        same = sequence_ids is None or sequence_ids[row, t] == sequence_ids[row, s]
+        seen[row, t, s] = harness.mask()[row, s] and same and (s <= t or not is_causal)
+    return seen
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_what_is_visible(attention, is_packed, is_causal):
+    sequence_ids = harness.packed_ids() if is_packed else None
+    found = attention_lib.visible(harness.mask(), sequence_ids, is_causal)
+    seen = seen_by_hand(sequence_ids, is_causal)
+    np.testing.assert_array_equal(np.broadcast_to(found, seen.shape), seen)
+
+    hidden, real = harness.hidden(), harness.mask().reshape(-1).astype(bool)
+    values = np.array(attention(hidden, harness.mask(), seen))[real]
+    wanted = expected(attention, hidden, seen)[real]
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-5)
+
+
+def test_places_start_again_with_every_text():
+    found = np.array(attention_lib.places_in_sequence(harness.packed_ids()))
+    assert found[0].tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 0]
+    assert found[2, :7].tolist() == [0, 1, 0, 1, 2, 0, 1]
+    assert found.min() >= 0 and found.max() < T
+
+
+@pytest.mark.parametrize("policy", harness.POLICIES)
+def test_a_token_that_sees_nothing_is_finite_in_every_precision(policy):
+    layer = SelfAttention(harness.config(), salt=1, dtype=policy)
+    layer.build()
+    found = harness.randomize(layer)(harness.hidden(), harness.mask(), np.zeros((B, T, T), bool))
+    assert np.isfinite(tf.cast(found, "float32")).all()

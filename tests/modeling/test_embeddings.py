@@ -56,3 +56,13 @@ def test_half_precision_casts_rows_not_tables():
     ids = np.zeros((2, 3), np.int32)
     assert layer(ids, ids).dtype == "bfloat16"
     assert layer.word.dtype == "float32"
+
+
+def test_positions_may_be_given(embeddings):
+    batch = harness.batch()
+    inputs = batch["input_word_ids"], batch["input_type_ids"]
+    rows = np.broadcast_to(np.arange(harness.T), inputs[0].shape)
+    np.testing.assert_array_equal(embeddings(*inputs, rows), embeddings(*inputs))
+    again = np.array(embeddings(*inputs, rows % 5))
+    alone = embeddings(*(ids[:, 10:] for ids in inputs))
+    np.testing.assert_allclose(again[:, 10:], alone, rtol=0, atol=1e-6)

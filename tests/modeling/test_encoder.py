@@ -67,6 +67,95 @@ def test_no_two_layers_drop_the_same_places(encoder):
     assert len({masks(layer) for layer in layers}) == len(layers)
 
 
+@pytest.fixture(scope="module")
+def causal():
+    return harness.randomize(Encoder(harness.config(is_causal=True)))
+
+
+def test_a_causal_encoder_pools_the_last_real_token(causal):
+    outputs = causal(harness.batch())
+    kernel, bias = np.asarray(causal.pooler.kernel.value), np.asarray(causal.pooler.bias.value)
+    lasts = np.array(outputs["sequence_output"])[np.arange(harness.B), np.array(harness.LENGTHS) - 1]
+    expected = np.tanh(lasts @ kernel + bias)
+    np.testing.assert_allclose(outputs["pooled_output"], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("changed", [1, 5, 12])
+def test_nothing_flows_back_from_a_later_token(causal, changed):
+    batch = harness.batch()
+    other = {name: value.copy() for name, value in batch.items()}
+    other["input_word_ids"][:, changed] = (batch["input_word_ids"][:, changed] + 7) % harness.V
+    other["input_type_ids"][:, changed] = 1 - batch["input_type_ids"][:, changed]
+    one, two = (np.array(causal(each)["sequence_output"]) for each in (batch, other))
+    np.testing.assert_array_equal(one[:, :changed], two[:, :changed])
+    assert np.abs(one[0, changed:] - two[0, changed:]).max(axis=-1).min() > 1e-3
+
+
+def packed():
+    return harness.batch() | {"sequence_ids": harness.packed_ids()}
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_packed_row_is_its_texts_in_rows_of_their_own(encoder, causal, is_causal):
+    encoder, batch = causal if is_causal else encoder, packed()
+    together = np.array(encoder(batch)["sequence_output"])
+    for row, ids in enumerate(batch["sequence_ids"]):
+        for text in range(1, ids.max() + 1):
+            chosen = ids == text
+            alone = encoder({name: batch[name][row : row + 1, chosen] for name in INPUTS})
+            np.testing.assert_allclose(
+                together[row, chosen], alone["sequence_output"][0], rtol=0, atol=2e-6
+            )
+
+
+def step(encoder, batch, seed):
+    """(loss, gradients) of a loss that every output enters."""
+    with tf.GradientTape() as tape:
+        with dropout.step_seed(seed, first_row=3, num_rows=tf.shape(batch["input_mask"])[0]):
+            outputs = encoder(batch, training=True)
+        outputs = [*outputs["encoder_outputs"], outputs["pooled_output"]]
+        loss = tf.add_n([tf.reduce_sum(tf.cast(x, "float32") ** 3) for x in outputs])
+    found = tape.gradient(loss, [v.value for v in encoder.trainable_variables])
+    return loss, [tf.convert_to_tensor(gradient) for gradient in found]
+
+
+def recomputing(policy="float32", **changes):
+    encoder = harness.randomize(Encoder(harness.config(**changes), dtype=policy))
+    encoder.recompute = True
+    return encoder
+
+
+def check_steps(found, expected, rtol):
+    np.testing.assert_allclose(found[0], expected[0], rtol=rtol)
+    for ours, theirs in zip(found[1], expected[1], strict=True):
+        tolerance = rtol * np.abs(theirs).max()
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", "open", "nested", "compiled"])
+def test_recomputation_gives_the_same_gradients(mode):
+    batch = {name: tf.constant(packed()[name]) for name in (*INPUTS, "sequence_ids")}
+    encoder, seed = recomputing(is_causal=True), tf.constant([1, 2])
+    encoder.recompute = False
+    expected = step(encoder, batch, seed)
+    encoder.recompute = True
+
+    def call(batch, seed):
+        return step(encoder, batch, seed)
+
+    if mode == "nested":
+        inner = tf.function(encoder.__call__)
+        encoder_step, encoder = step, lambda batch, training: inner(batch, training=training)
+        encoder.trainable_variables = inner.python_function.__self__.trainable_variables
+    open_shapes = {name: tf.TensorSpec([None, None], tf.int32) for name in batch}
+    wrap = {
+        "eager": lambda f: f,
+        "open": tf.function(input_signature=[open_shapes, tf.TensorSpec([2], tf.int32)]),
+        "compiled": tf.function(jit_compile=True),
+    }.get(mode, tf.function)
+    check_steps(wrap(call)(batch, seed), expected, rtol=1e-5)
+
+
 def test_serialization(encoder):
     copy = Encoder.from_config(encoder.get_config())
     copy.set_weights(encoder.get_weights())

@@ -91,3 +91,12 @@ def test_wrong_hidden_size_is_an_error(pooled_output):
     head = heads.ClassificationHead(harness.config(), C, 0.1)
     with pytest.raises(ValueError, match="axis H .* must be 21, got 20"):
         head(pooled_output[:, :-1])
+
+
+def test_without_positions_every_one_is_predicted(sequence_output):
+    head = harness.randomize(heads.MaskedLmHead(harness.config()))
+    table = np.random.default_rng(3).normal(size=(V, H)).astype(np.float32)
+    every = np.broadcast_to(np.arange(T, dtype=np.int32), (B, T))
+    found = head(sequence_output, None, table)
+    assert tuple(found.shape) == (B, T, V)
+    np.testing.assert_array_equal(found, head(sequence_output, every, table))

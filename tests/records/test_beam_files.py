@@ -127,7 +127,7 @@ def test_a_local_copy_has_the_name_and_messages_the_path(tmp_path):
             assert pathlib.Path(local).name == "a.txt" and local != str(tmp_path / "a.txt")
             assert pathlib.Path(local).read_text() == "text"
             raise InputError(f"{local} is wrong")
-    with pytest.raises(InputError, match="every worker finds them"):
+    with pytest.raises(InputError, match="every worker find it"):
         with beam_files.local_copy(f"{tmp_path}/none"):
             pass
 

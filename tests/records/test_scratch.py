@@ -37,8 +37,12 @@ def test_rows_come_back_bucket_by_bucket(tmp_path):
     rows["size"] = range(11)
     path = str(tmp_path / "rows")
     scratch.write_rows(path, {"num": 11}, rows, np.array([2, 2, 7, 11]))
-    found = [scratch.read_rows(path, dtype, bucket, 4)["size"].tolist() for bucket in range(4)]
+    found = []
+    for bucket in range(4):
+        read = np.zeros(13, dtype)
+        found.append(read["size"][: scratch.read_rows(path, read, bucket, 4)].tolist())
     assert found == [[0, 1], [], [2, 3, 4, 5, 6], [7, 8, 9, 10]]
+    assert scratch.read_rows(path, np.zeros(2, dtype), 2, 4) == 2
 
 
 def test_it_is_deleted_if_all_ends_well(tmp_path):

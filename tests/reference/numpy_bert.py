@@ -12,16 +12,38 @@ import numpy as np
 EPSILON = 1e-12
 
 
-def encode(weights, num_layers, num_heads, activation, word_ids, mask, type_ids):
-    """One row: ([L+1] list of [T H] with the embeddings first, pooled [H])."""
+def encode(
+    weights,
+    num_layers,
+    num_heads,
+    activation,
+    word_ids,
+    mask,
+    type_ids,
+    is_causal=False,
+    sequence_ids=None,
+):
+    """One row: ([L+1] list of [T H] with the embeddings first, pooled [H]).
+
+    With `sequence_ids` the row holds several texts that see nothing of each other and whose
+    positions start from 0; where it `is_causal`, no token sees a later one, and the pooled
+    token is the last.
+    """
     get = {name: array.astype(np.float64) for name, array in weights.items()}
     tables = "bert/embeddings/"
+    pooled_place = np.flatnonzero(mask)[-1] if is_causal else 0
+    places = range(len(word_ids))
+    if sequence_ids is not None:
+        places = [list(sequence_ids[:place]).count(sequence_ids[place]) for place in places]
+        mask = [(sequence_ids == text) * mask for text in sequence_ids]
+    if is_causal:
+        mask = np.tril(np.broadcast_to(mask, (len(word_ids), len(word_ids))))
     hidden = np.stack(
         [
             get[tables + "word_embeddings"][word]
             + get[tables + "position_embeddings"][place]
             + get[tables + "token_type_embeddings"][kind]
-            for place, (word, kind) in enumerate(zip(word_ids, type_ids, strict=True))
+            for place, word, kind in zip(places, word_ids, type_ids, strict=True)
         ]
     )
     outputs = [layer_norm(get, "bert/embeddings", hidden)]
@@ -29,7 +51,7 @@ def encode(weights, num_layers, num_heads, activation, word_ids, mask, type_ids)
         outputs.append(
             block(get, f"bert/encoder/layer_{index}", num_heads, activation, outputs[-1], mask)
         )
-    pooled = np.tanh(affine(get, "bert/pooler/dense", outputs[-1][0]))
+    pooled = np.tanh(affine(get, "bert/pooler/dense", outputs[-1][pooled_place]))
     return outputs, pooled
 
 
@@ -48,13 +70,14 @@ def block(get, scope, num_heads, activation, hidden, mask):
 
 
 def attention(query, key, value, mask):
-    """Scaled dot-product attention of one head over the real tokens only: [T D]."""
-    real = np.flatnonzero(mask)
+    """Scaled dot-product attention of one head over what the mask, [S] or [T S], has: [T D]."""
     result = np.zeros_like(query)
     for place, vector in enumerate(query):
-        scores = np.array([vector @ key[other] for other in real]) / math.sqrt(len(vector))
-        shares = np.exp(scores - scores.max())
-        result[place] = (shares / shares.sum()) @ value[real]
+        seen = np.flatnonzero(mask[place] if np.ndim(mask) == 2 else mask)
+        if len(seen):
+            scores = np.array([vector @ key[other] for other in seen]) / math.sqrt(len(vector))
+            shares = np.exp(scores - scores.max())
+            result[place] = (shares / shares.sum()) @ value[seen]
     return result
 
 

@@ -1,0 +1,63 @@
+"""What a run runs on: versions and devices, nothing of who runs it."""
+
+import os
+import platform
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import bert_tf
+
+
+def describe(strategy=None):
+    """Dict from name to text.
+
+    Args:
+      strategy: `tf.distribute.Strategy`, or None.
+    """
+    found = {
+        "bert_tf": bert_tf.__version__,
+        "Python": platform.python_version(),
+        "TensorFlow": tf.__version__,
+        "Keras": keras.__version__,
+        "NumPy": np.__version__,
+        "System": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "Processor": _processor(),
+        "Cores": str(len(os.sched_getaffinity(0))) if sys.platform == "linux" else os.cpu_count(),
+        "Memory": _memory(),
+        "Accelerators": _accelerators(),
+        "Layers compute in": keras.config.dtype_policy().compute_dtype,
+    }
+    if strategy:
+        found["Strategy"] = type(strategy).__name__.removesuffix("V1")
+        found["Replicas"] = str(strategy.num_replicas_in_sync)
+    return {name: str(value) for name, value in found.items()}
+
+
+def _processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model n")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _memory():
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return "not known"
+    return f"{size / 2**30:.0f} GiB"
+
+
+def _accelerators():
+    counts = {}
+    for kind in ("GPU", "TPU"):
+        for device in tf.config.list_physical_devices(kind):
+            details = tf.config.experimental.get_device_details(device) if kind == "GPU" else {}
+            name = details.get("device_name", kind)
+            counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count} x {name}" for name, count in counts.items()) or "none"

@@ -1,0 +1,145 @@
+"""Parameters and FLOPs of pre-training, counted matrix product by matrix product.
+
+Model FLOPs are those of the matrix products that the forward pass needs, and twice as many for
+the backward pass: one product for the gradient of each of the two factors. A product of [m k]
+and [k n] has 2 m k n. Not counted are elementwise operations, lookups (the model looks up types
+by a product, which is none of the work that is counted) and what is computed twice to save
+memory. The context that a causal mask hides counts, as a dense product computes it.
+
+Model FLOP utilisation (Chowdhery et al. 2022, section 4.1) is model FLOPs over what the hardware
+could do in the time. Of real tokens, `Amount.real`, it says what the time was worth; of padded
+ones, `Amount.padded`, how well the products ran.
+"""
+
+import dataclasses
+
+import numpy as np
+
+_BACKWARD = 2  # products of the backward pass for each of the forward pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Amount:
+    """What the FLOPs of a batch are proportional to.
+
+    Attributes:
+      rows: int, texts or pairs of texts that the pooler sees.
+      tokens: int.
+      pairs: int, (query, key) pairs of attention.
+      predictions: int, positions whose logits over the vocabulary are computed.
+    """
+
+    rows: int
+    tokens: int
+    pairs: int
+    predictions: int
+
+    @classmethod
+    def padded(cls, num_rows, num_tokens, num_predictions):
+        """Of `num_rows` rows of `num_tokens` positions with `num_predictions` slots each."""
+        return cls(
+            rows=num_rows,
+            tokens=num_rows * num_tokens,
+            pairs=num_rows * num_tokens**2,
+            predictions=num_rows * num_predictions,
+        )
+
+    @classmethod
+    def real(cls, lengths, num_predictions):
+        """Of texts that see themselves alone.
+
+        Args:
+          lengths: int [N], real tokens of each row, or of each text packed into rows.
+          num_predictions: int, predictions in all of them.
+        """
+        lengths = np.asarray(lengths, np.int64)
+        return cls(
+            rows=len(lengths),
+            tokens=int(lengths.sum()),
+            pairs=int(np.square(lengths).sum()),
+            predictions=int(num_predictions),
+        )
+
+
+def parameters(config, has_next_sentence=True):
+    """How many weights each part of the pre-training model has.
+
+    Args:
+      config: `BertConfig`.
+      has_next_sentence: bool, whether there is the head for pairs of texts.
+
+    Returns:
+      dict from the part's name to an int. The first three parts are the encoder; the output
+      weights of the masked LM head are the word embeddings.
+    """
+    hidden, inner = config.hidden_size, config.intermediate_size
+    norm = 2 * hidden
+    rows = config.vocab_size + config.max_position_embeddings + config.type_vocab_size
+    attention = _affine(hidden, 3 * hidden) + _affine(hidden, hidden) + norm
+    feed_forward = _affine(hidden, inner) + _affine(inner, hidden) + norm
+    parts = {
+        "embeddings": rows * hidden + norm,
+        "layers": config.num_hidden_layers * (attention + feed_forward),
+        "pooler": _affine(hidden, hidden),
+        "masked LM head": _affine(hidden, hidden) + norm + config.vocab_size,
+    }
+    if has_next_sentence:
+        parts["next sentence head"] = _affine(hidden, 2)
+    return parts
+
+
+def num_encoder_parameters(config):
+    """Weights of embeddings, layers and pooler: what the paper's 110M and 340M stand for."""
+    parts = parameters(config)
+    return parts["embeddings"] + parts["layers"] + parts["pooler"]
+
+
+def _affine(inputs, outputs):
+    return inputs * outputs + outputs
+
+
+def forward(config, amount, has_next_sentence=True):
+    """Model FLOPs of a forward pass.
+
+    Args:
+      config: `BertConfig`.
+      amount: `Amount`.
+      has_next_sentence: bool, whether there is a head for pairs of texts; without it nothing
+        needs the pooler.
+
+    Returns:
+      dict from the part's name to an int.
+    """
+    hidden, layers = config.hidden_size, config.num_hidden_layers
+    # Query, key, value and output; the scores and what is made of them, over all heads.
+    parts = {
+        "attention projections": layers * amount.tokens * 2 * 4 * hidden**2,
+        "attention scores": layers * amount.pairs * 2 * 2 * hidden,
+        "feed-forward": layers * amount.tokens * 2 * 2 * hidden * config.intermediate_size,
+        "masked LM transform": amount.predictions * 2 * hidden**2,
+        "masked LM logits": amount.predictions * 2 * hidden * config.vocab_size,
+    }
+    if has_next_sentence:
+        parts["pooler"] = amount.rows * 2 * hidden**2
+        parts["next sentence"] = amount.rows * 2 * hidden * 2
+    return parts
+
+
+def training(config, amount, has_next_sentence=True):
+    """Model FLOPs of a forward and a backward pass; see `forward`."""
+    parts = forward(config, amount, has_next_sentence)
+    return {name: (1 + _BACKWARD) * flops for name, flops in parts.items()}
+
+
+def recomputed(config, amount):
+    """FLOPs of computing the layers once more in the backward pass; no model FLOPs."""
+    parts = forward(config, amount)
+    return sum(
+        parts[name] for name in ("attention projections", "attention scores", "feed-forward")
+    )
+
+
+def per_token(config, num_tokens, num_predictions, has_next_sentence=True):
+    """Model FLOPs of training for each position of full rows, float; see `Amount.padded`."""
+    amount = Amount.padded(1, num_tokens, num_predictions)
+    return sum(training(config, amount, has_next_sentence).values()) / num_tokens
