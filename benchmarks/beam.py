@@ -38,8 +38,8 @@ class Options:
     text_file: str = option(REQUIRED, "Text, one sentence a line; its first megabytes are taken.")
     vocab_file: str = option(REQUIRED, "vocab.txt, uncased.")
     work_dir: str | None = option(None, "For texts and records; none: a temporary directory.")
-    small_mb: int = option(4, "Size of the smaller text.")
-    large_mb: int = option(24, "Size of the larger text.")
+    small_mb: int = option(5, "Size of the smaller text.")
+    large_mb: int = option(55, "Size of the larger text.")
     dupe_factor: int = option(5, "Passes over the text.")
     num_rounds: int = option(2, "Turns of each contender; the fastest counts.")
 

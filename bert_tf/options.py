@@ -76,6 +76,16 @@ class Training(Devices):
     learning_rate: float = option(5e-5, "Peak of the schedule, reached after the warm-up.")
     save_checkpoints_steps: int = option(1000, "Updates between two saves of the training state.")
     iterations_per_loop: int = option(1000, "Accepted from published commands; has no effect.")
+    lr_schedule: str = option(
+        "linear",
+        "(new) How the learning rate falls after the warm-up.",
+        choices=("linear", "polynomial", "cosine", "constant"),
+    )
+    lr_power: float = option(1.0, "(new) Of --lr_schedule=polynomial; published LAMB runs: 0.5.")
+    lr_end_ratio: float = option(0.0, "(new) Share of its peak that the learning rate falls to.")
+    optimizer: str = option(
+        "adamw", "(new) adamw, or lamb for batches of thousands.", choices=("adamw", "lamb")
+    )
     weight_decay_rate: float = option(0.01, "(new) Decay of the weights per unit learning rate.")
     adam_bias_correction: bool = option(
         True, "(new) Adam as published; false: without bias correction, as the release has it."
@@ -83,8 +93,8 @@ class Training(Devices):
     max_grad_norm: float = option(1.0, "(new) Global norm that gradients are clipped to.")
     dtype: str = option(
         "float32",
-        "(new) Type that layers compute in; weights stay float32.",
-        choices=("float32", "bfloat16"),
+        "(new) Type that layers compute in; weights stay float32. float16 scales the loss.",
+        choices=("float32", "bfloat16", "float16"),
     )
     random_seed: int = option(12345, "(new) Seed of initial weights, data order and dropout.")
 
@@ -95,6 +105,17 @@ class Training(Devices):
         )
         _require_not_negative(self, "weight_decay_rate")
         _require_seed(self)
+        _check_schedule(self)
+
+
+def _check_schedule(options):
+    _require_positive(options, "lr_power")
+    if not 0 <= options.lr_end_ratio < 1:
+        raise InputError(f"--lr_end_ratio={options.lr_end_ratio} must be in [0, 1).")
+    if options.lr_power != 1 and options.lr_schedule != "polynomial":
+        raise InputError(f"--lr_power={options.lr_power} needs --lr_schedule=polynomial.")
+    if options.lr_end_ratio and options.lr_schedule == "constant":
+        raise InputError("--lr_schedule=constant never falls; leave out --lr_end_ratio.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,7 @@ class Encoder(layer.ConfigLayer):
     """
 
     def __init__(self, config, name="encoder", **kwargs):
-        # Its parts cast the weights they use; `call` hands some of them on uncast.
-        super().__init__(config, name=name, autocast=False, **kwargs)
+        super().__init__(config, name=name, **kwargs)
         self.recompute = False
         self.embeddings = self.new(Embeddings, name="embeddings")
         # One attribute each: TensorFlow, which saves what it can reach, does not see into lists.
@@ -90,16 +89,9 @@ class Encoder(layer.ConfigLayer):
 
 
 def _recomputed(block, hidden, input_mask, visible):
-    """`block` in training; what it computes inside is computed again in the backward pass.
+    """`block` in training; what it computes inside is computed again in the backward pass."""
 
-    The weights are arguments of what is repeated: not every backend and strategy finds the
-    variables that a function uses.
-    """
-    variables = block.trainable_variables
+    def call(hidden):
+        return block(hidden, input_mask, visible, training=True)
 
-    def call(hidden, *weights):
-        with keras.StatelessScope(state_mapping=zip(variables, weights, strict=True)):
-            return block(hidden, input_mask, visible, training=True)
-
-    weights = [ops.convert_to_tensor(variable) for variable in variables]
-    return keras.remat(dropout.repeatable(call))(hidden, *weights)
+    return keras.remat(dropout.repeatable(call))(hidden)

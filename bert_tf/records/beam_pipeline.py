@@ -277,7 +277,7 @@ def _assigned(element, the_plan) -> list[tuple[int, Any]]:
 
 
 class _Draw(beam.DoFn):
-    """A pool to (bucket, (key of the unit, its rows as bytes)), and `ExampleCounts` aside."""
+    """A pool to (bucket, (place of the unit, its rows as bytes)), and `ExampleCounts` aside."""
 
     def __init__(self, job):
         self._job = job
@@ -286,14 +286,15 @@ class _Draw(beam.DoFn):
         self._recipe = self._job.recipe()
 
     def process(self, element, num_buckets):
-        members = sorted(element[1], key=operator.itemgetter(0))
+        number, members = element
+        members = sorted(members, key=operator.itemgetter(0))
         pool = self._recipe.pool([found for _, _, found in members])
         for place, key, _ in members:
             rows, ends, counts = self._recipe.draw(pool, place, key, num_buckets)
             yield TaggedOutput(_COUNTS, counts)
             for bucket, some in enumerate(np.split(rows, ends[:-1])):
                 if len(some):
-                    yield bucket, (key, some.tobytes())
+                    yield bucket, ((number, place), some.tobytes())
 
 
 class _WriteBucket(beam.DoFn):

@@ -30,7 +30,6 @@ from bert_tf.text.sentences import Splitter
 UNIT_BYTES = documents.UNIT_BYTES
 # Random second texts come from the same pool; so many tokens are about 20 MB of English.
 POOL_TOKENS = 2**22
-_MANY_TASKS = 4  # for each worker, so that none waits long for the last one
 _BYTES_FOR_A_WORKER = 2**23
 _NUM_TO_PRINT = 2
 # Options that change nothing in the examples.
@@ -169,18 +168,17 @@ class _Build:
             units = self._tokenize(workers)
             read = _sum(summary.TextCounts, units)
             units = [unit for unit in units if unit["num_documents"]]
-            pools = self._pools(units)
             num_tokens = sum(unit["num_tokens"] for unit in units)
             num_buckets = plan.num_buckets(
                 options, num_tokens, self._row_dtype.itemsize, self._num_shards
             )
-            made = self._draw(workers, units, pools, num_buckets)
+            runs = self._runs(units)
+            made = self._draw(workers, runs, units, num_buckets)
             plan.check_examples(made.num_examples, self._num_shards)
-            keys = [tuple(unit["key"]) for unit in units]
-            rows = np.empty(_NUM_TO_PRINT, self._row_dtype)
-            for row in rows[: scratch.read_rows(self._parts.rows(keys[0]), rows, 0, num_buckets)]:
-                print(summary.example_text(row, self._vocabulary), flush=True)
-            self._write(workers, keys, num_buckets, made.num_examples)
+            self._print_examples(next(iter(runs)), num_buckets)
+            # Every unit is dealt out evenly, so a bucket has one row of it more than its share.
+            max_rows = made.num_examples // num_buckets + len(units)
+            self._write(workers, list(runs), num_buckets, max_rows, made.num_examples)
         return read, made
 
     def _tokenize(self, workers):
@@ -215,41 +213,40 @@ class _Build:
         files.write_text(known, json.dumps(headers))
         return headers
 
-    def _pools(self, units):
+    def _runs(self, units):
+        """Dict from (pool, run) to (units of the pool, units of the run)."""
         sizes = [(tuple(u["key"]), u["num_tokens"], u["num_documents"]) for u in units]
-        return plan.pools(self._options, sizes, POOL_TOKENS)
+        num_tokens = {key: size for key, size, _ in sizes}
+        return {
+            (number, place): (pool, run)
+            for number, pool in enumerate(plan.pools(self._options, sizes, POOL_TOKENS))
+            for place, run in enumerate(
+                plan.runs(self._options, pool, num_tokens, self._row_dtype.itemsize)
+            )
+        }
 
-    def _draw(self, workers, units, pools, num_buckets):
+    def _draw(self, workers, runs, units, num_buckets):
         """Stage 2; returns the `ExampleCounts` of all units."""
         num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
         progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
-        headers = []
-
-        def missing():
-            for pool, keys in self._draw_tasks(pools):
-                found = {key: scratch.header(self._parts.rows(key)) for key in keys}
-                done = [header for header in found.values() if header]
-                headers.extend(done)
-                progress.skip(sum(num_bytes[key] for key, header in found.items() if header))
-                if left := [key for key, header in found.items() if not header]:
-                    yield pool, left, num_buckets
-
-        for found in workers.run("draw", missing()):
-            headers += found
-            progress.advance(sum(num_bytes[tuple(header["key"])] for header in found))
+        headers = {run: scratch.header(self._parts.rows(run)) for run in runs}
+        missing = [run for run, header in headers.items() if not header]
+        done = [run for run, header in headers.items() if header]
+        progress.skip(sum(num_bytes[key] for run in done for key in runs[run][1]))
+        tasks = ((runs[run][0], run, runs[run][1], num_buckets) for run in missing)
+        for header in workers.run("draw", tasks):
+            run = tuple(header["run"])
+            headers[run] = header
+            progress.advance(sum(num_bytes[key] for key in runs[run][1]))
         progress.close()
-        return _sum(summary.ExampleCounts, headers)
+        return _sum(summary.ExampleCounts, headers.values())
 
-    def _draw_tasks(self, pools):
-        """Yields (pool, units of it to draw from): whole pools if there are enough of them."""
-        num_workers = self._num_workers
-        is_split = num_workers > 1 and len(pools) < _MANY_TASKS * num_workers
-        for keys in pools:
-            size = max(1, len(keys) // (_MANY_TASKS * num_workers)) if is_split else len(keys)
-            for start in range(0, len(keys), size):
-                yield keys, keys[start : start + size]
+    def _print_examples(self, run, num_buckets):
+        rows = np.empty(_NUM_TO_PRINT, self._row_dtype)
+        for row in rows[: scratch.read_rows(self._parts.rows(run), rows, 0, num_buckets)]:
+            print(summary.example_text(row, self._vocabulary), flush=True)
 
-    def _write(self, workers, keys, num_buckets, num_examples):
+    def _write(self, workers, runs, num_buckets, max_rows, num_examples):
         """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
         progress = Progress("write", num_examples, "examples")
         per_shard = num_buckets // self._num_shards
@@ -262,7 +259,7 @@ class _Build:
                 yield part, num_records
                 progress.advance(num_records)
 
-        tasks = ((bucket, keys, num_buckets, num_examples) for bucket in buckets)
+        tasks = ((bucket, runs, num_buckets, max_rows) for bucket in buckets)
         encoded = workers.run("encode", tasks)
         progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
         for number in missing:
@@ -284,6 +281,7 @@ def _move(source, path):
     """Moves a finished file to its place, whole or not at all, also to another disk."""
     if not os.path.exists(source):  # moved by a run that was killed right after
         return
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     try:
         os.replace(source, path)
     except OSError as error:

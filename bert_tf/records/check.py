@@ -100,6 +100,8 @@ def record_names(paths, features, sizes):
         found = first_examples(path, 1)[0].features.feature
         names = {feature: _name(path, found, feature) for feature in features}
         for feature, name in names.items():
+            if path in unpadded and feature.axes != "B" and not found[name].WhichOneof("kind"):
+                continue  # an empty list
             _check_kind(path, found[name], feature, name)
             if sizes:
                 _check_length(path, found[name], feature, name, sizes, path in unpadded)

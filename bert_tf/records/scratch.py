@@ -34,9 +34,9 @@ class Scratch:
         """Path of the ids of a unit, given as (input, number)."""
         return self._part("tokens", "{:04d}-{:06d}", *unit)
 
-    def rows(self, unit):
-        """Path of the examples of a unit."""
-        return self._part("rows", "{:04d}-{:06d}", *unit)
+    def rows(self, run):
+        """Path of the examples of a run of units, given as (pool, run)."""
+        return self._part("rows", "{:06d}-{:04d}", *run)
 
     def bucket(self, number):
         """Path of the records of a bucket, until they are part of a shard."""

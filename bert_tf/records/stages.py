@@ -4,7 +4,7 @@ Each depends on its arguments, the options and the parts alone, so it does not m
 runs it, when, or whether it was begun before:
 
 1. `tokenize`: a unit of text to ids.
-2. `draw`: the ids of a unit, in a pool of several, to examples, sorted by the bucket they go to.
+2. `draw`: the ids of some units, in a pool of more, to examples, sorted by the bucket they go to.
    A bucket is a share of a shard that fits into memory; each example goes to a random one.
 3. `encode`: all examples of a bucket, in random order, to a TFRecord file; those of the buckets of
    a shard, one behind the other, are the shard.
@@ -18,6 +18,7 @@ from bert_tf.examples.pool import Documents
 from bert_tf.records import scratch as scratch_lib
 from bert_tf.records import write
 from bert_tf.records.recipe import Recipe
+from bert_tf.records.summary import ExampleCounts
 from bert_tf.text import vocab
 
 
@@ -54,26 +55,31 @@ class Stages:
         scratch_lib.write_arrays(self._scratch.tokens(key), header, *arrays)
         return header
 
-    def draw(self, pool_keys, keys, num_buckets):
+    def draw(self, pool_keys, run, keys, num_buckets):
         """Stage 2.
 
         Args:
           pool_keys: tuple of keys, the units of the pool.
-          keys: list of keys, the units of them to draw from.
+          run: (number of the pool, number of the run in it).
+          keys: tuple of keys, the units of the run, in the order of the pool.
           num_buckets: int, of the whole build.
 
         Returns:
-          list of dicts, the headers of the parts.
+          dict, the header of the part.
         """
-        pool = self._loaded(pool_keys)
-        headers = []
+        pool, drawn, buckets, counts = self._loaded(pool_keys), [], [], ExampleCounts()
         for key in keys:
-            part = pool_keys.index(key)
-            rows, ends, counts = self._recipe.draw(pool, part, key, num_buckets)
-            header = {"key": key, "counts": dataclasses.asdict(counts)}
-            scratch_lib.write_rows(self._scratch.rows(key), header, rows, ends)
-            headers.append(header)
-        return headers
+            place = pool_keys.index(key)
+            rows, ends, counts_of_unit = self._recipe.draw(pool, place, key, num_buckets)
+            drawn.append(rows)
+            buckets.append(np.repeat(np.arange(num_buckets), np.diff(ends, prepend=0)))
+            counts += counts_of_unit
+        buckets = np.concatenate(buckets)
+        rows = np.concatenate(drawn)[np.argsort(buckets, kind="stable")]
+        ends = np.cumsum(np.bincount(buckets, minlength=num_buckets))
+        header = {"run": run, "counts": dataclasses.asdict(counts)}
+        scratch_lib.write_rows(self._scratch.rows(run), header, rows, ends)
+        return header
 
     def _loaded(self, pool_keys):
         """The pool of some units; the last one is kept, for the next task may need it."""
@@ -89,28 +95,26 @@ class Stages:
             starts = np.load(file) if has_units else None
             return Documents(ids, sentence_ends, document_ends, starts)
 
-    def encode(self, bucket, keys, num_buckets, num_rows):
+    def encode(self, bucket, runs, num_buckets, max_rows):
         """Stage 3.
 
         Args:
           bucket: int.
-          keys: list of keys, all units of the build.
+          runs: list of (pool, run), all of the build.
           num_buckets: int, of the whole build.
-          num_rows: int, of the whole build.
+          max_rows: int, no bucket has more.
 
         Returns:
           (path, number of records) of the TFRecord file made.
         """
         path = self._scratch.bucket(bucket)
-        rows = self._bucket(keys, bucket, num_buckets, num_rows)
+        rows = self._bucket(runs, bucket, num_buckets, max_rows)
         return path, write.write_records(path, self._recipe.encode(rows, bucket))
 
-    def _bucket(self, keys, bucket, num_buckets, num_rows):
-        """All rows of a bucket, in the order of the units."""
-        # Of each unit it has one row more than its even share at the most.
-        rows = np.empty(num_rows // num_buckets + len(keys), self._recipe.row_dtype)
-        count = 0
-        for key in keys:
-            path = self._scratch.rows(key)
+    def _bucket(self, runs, bucket, num_buckets, max_rows):
+        """All rows of a bucket, in the order of pools and runs."""
+        rows, count = np.empty(max_rows, self._recipe.row_dtype), 0
+        for run in runs:
+            path = self._scratch.rows(run)
             count += scratch_lib.read_rows(path, rows[count:], bucket, num_buckets)
         return rows[:count]

@@ -14,8 +14,8 @@ _WIDTH, _HEIGHT = 560, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 548, 26, 220
 _MAX_BUCKETS = 500  # of a curve's width, each drawn from its smallest to its largest value
 _MAX_READINGS = 240  # points that the cursor stops at
-_SMOOTHING = 50  # the run is so many times as long as what is smoothed over
-_NUM_TICKS = 5
+_SMOOTHING = 100  # the run is so many times as long as what is smoothed over, to either side
+_NUM_TICKS = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +66,12 @@ def svg(curve, marks, last_step):
 
     Returns:
       str, an `svg` element; the page gives `text`, `.grid`, `.axis`, `.logged`, `.smooth`,
-      `.held-out`, `.restart`, `.phase` and `.outside` their colours.
+      `.held-out`, `.restart` and `.phase` their colours.
     """
     logged = _good(curve.steps, curve.values)
     held_out = _good(curve.held_out_steps, curve.held_out_values)
-    smooth = smoothed(*logged) if curve.is_smoothed else logged[1]
+    bounds = [mark.step for mark in marks if mark.kind == "phase"]
+    smooth = smoothed(*logged, bounds) if curve.is_smoothed else logged[1]
     frame = _Frame(last_step, *value_range(logged[1], smooth, held_out[1]))
     parts = [*_axes(frame, curve.is_share), *_marks(frame, marks)]
     if curve.is_smoothed:
@@ -88,27 +89,37 @@ def svg(curve, marks, last_step):
     )
 
 
-def smoothed(steps, values):
-    """Exponential mean over a fiftieth of the run, over less near its beginning.
+def smoothed(steps, values, bounds=()):
+    """Exponential mean to both sides over a hundredth of the run, over less near its beginning.
 
     The first updates change more than all others; the width there is an eighth of the way so far.
 
     Args:
       steps, values: float arrays [n].
+      bounds: steps over which nothing is smoothed: what comes after one differs.
 
     Returns:
       float array [n].
     """
-    if not len(steps):
+    if len(steps) < 2:
         return values
-    widest = max(1e-9, (steps[-1] - steps[0]) / _SMOOTHING)
-    total = weight = 0.0
-    found, last = [], steps[0]
-    for step, value in zip(steps.tolist(), values.tolist(), strict=True):
-        width = max(1e-9, min(widest, (step - steps[0]) / 8))
-        decay = math.exp((last - step) / width)
-        total, weight, last = total * decay + value, weight * decay + 1, step
-        found.append(total / weight)
+    gaps = np.diff(steps)
+    widths = np.minimum(steps[1:] / 8, (steps[-1] - steps[0]) / _SMOOTHING)
+    decays = np.exp(-gaps / np.maximum(widths, gaps.mean() + 1e-9))
+    for bound in bounds:
+        decays[(steps[:-1] <= bound) & (bound < steps[1:])] = 0.0
+    total, weight = (
+        _decaying_sum(each, decays) + _decaying_sum(each[::-1], decays[::-1])[::-1] - each
+        for each in (values, np.ones(len(values)))
+    )
+    return total / weight
+
+
+def _decaying_sum(values, decays):
+    """What each value and those before it add up to, those before multiplied by the decays."""
+    found = [float(values[0])]
+    for value, decay in zip(values[1:].tolist(), decays.tolist(), strict=True):
+        found.append(found[-1] * decay + value)
     return np.array(found)
 
 
@@ -138,7 +149,11 @@ def value_range(logged, smooth, held_out):
     """
     if not len(logged) and not len(held_out):
         return 0.0, 1.0
-    usual = np.quantile(logged, [0.01, 0.99]) if len(logged) else []
+    usual = []
+    if len(logged):
+        least, most = np.quantile(logged, [0.01, 0.99])
+        reach = most - least
+        usual = np.clip([logged.min(), logged.max()], least - reach, most + reach)
     everything = np.concatenate([usual, smooth, held_out])
     low, high = float(everything.min()), float(everything.max())
     if low == high:
@@ -257,8 +272,7 @@ def _outside(frame, logged, num_bad):
     notes = [f"{num_outside} outside of the frame"] if num_outside else []
     notes += [f"{num_bad} not finite"] if num_bad else []
     if notes:
-        text = charts.text(_RIGHT, _BOTTOM - 8, ", ".join(notes), anchor="end")
-        yield f'<g class="outside">{text}</g>'
+        yield charts.text(_RIGHT, _TOP - 12, ", ".join(notes), anchor="end")
 
 
 def _readings(frame, steps, values, is_share):

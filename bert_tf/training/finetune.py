@@ -9,7 +9,6 @@ from bert_tf import checkpoints, files
 from bert_tf.examples import batching
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.optimizer import Schedule
 from bert_tf.training.scores import Scores
 
 # The options that, with those of `start.COURSE`, decide the course of a run.
@@ -42,7 +41,7 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
     strategy_lib.check_batch_size(strategy, options.train_batch_size)
     per_epoch, total, warmup = num_steps(len(rows), options)
     identity = {name: getattr(options, name) for name in _COURSE} | {"examples": rows.digest()}
-    schedule = Schedule(options.learning_rate, total, warmup)
+    schedule = start_lib.new_schedule(options, total, warmup)
     loop = start_lib.new_loop(start, options, strategy, directory, objective, schedule, identity)
     done = loop.restore()
     print(

@@ -26,7 +26,7 @@ class Chip:
       memory: bytes.
       bandwidth: bytes per second of that memory, or None: not known.
       exchange: bytes per second that it sends to its neighbours, one direction, or None.
-      network: the same to chips of other hosts, where that is slower, or None.
+      network: bytes per second that a whole host sends to others, or None.
       chips_per_host: int, with `exchange` among them; None: all that there are.
       cores_per_name: what the number in a slice's name counts in one chip.
       devices: int, replicas that one chip runs, each with its share of everything.
@@ -85,7 +85,8 @@ _A100 = "NVIDIA A100 datasheet, 2021"
 _H100 = "NVIDIA H100 datasheet, 2023, without sparsity"
 
 # Exchange of TPUs: all-reduce bandwidth of a pod over its chips; v2 and v5p: bandwidth of the
-# links of a chip. Of GPUs: half of NVLink's or PCIe's figure, which counts both directions.
+# links of a chip. Of GPUs: half of NVLink's or PCIe's figure, which counts both directions; the
+# network of a host is that of NVIDIA's DGX systems, from memory.
 CHIPS = {
     "v2": _tpu(
         "v2", 46, 16 * _GIB, 700, 248, "Jouppi et al., CACM 2020", RECALLED, cores=2, devices=2
@@ -95,9 +96,9 @@ CHIPS = {
     "v5e": _tpu("v5e", 197, 16 * _GB, 819, 200, _CLOUD.format("v5e")),
     "v5p": _tpu("v5p", 459, 95 * _GB, 2765, 600, _CLOUD.format("v5p"), cores=2),
     "v6e": _tpu("v6e", 918, 32 * _GB, 1638, 400, _CLOUD.format("v6e")),
-    "a100-40": _gpu("A100 40 GB", (312, 312, 156), 40, 1555, 300, _A100, QUOTED, network=25),
-    "a100": _gpu("A100 80 GB SXM", (312, 312, 156), 80, 2039, 300, _A100, QUOTED, network=25),
-    "h100": _gpu("H100 SXM", (989, 989, 494), 80, 3350, 450, _H100, QUOTED, network=50),
+    "a100-40": _gpu("A100 40 GB", (312, 312, 156), 40, 1555, 300, _A100, QUOTED, network=200),
+    "a100": _gpu("A100 80 GB SXM", (312, 312, 156), 80, 2039, 300, _A100, QUOTED, network=200),
+    "h100": _gpu("H100 SXM", (989, 989, 494), 80, 3350, 450, _H100, QUOTED, network=400),
     "h100-pcie": _gpu("H100 PCIe", (756, 756, 378), 80, 2000, 64, _H100, RECALLED),
     "h200": _gpu(
         "H200 SXM",
@@ -107,7 +108,7 @@ CHIPS = {
         450,
         "NVIDIA H200 datasheet, 2024, without sparsity",
         QUOTED,
-        network=50,
+        network=400,
     ),
     "l4": _gpu(
         "L4",
@@ -127,7 +128,7 @@ CHIPS = {
         150,
         "NVIDIA V100 datasheet, 2020",
         QUOTED,
-        network=6.25,
+        network=50,
     ),
     "v100-16": _gpu(
         "V100 16 GB SXM2",
@@ -137,7 +138,7 @@ CHIPS = {
         150,
         "NVIDIA V100 datasheet, 2020",
         QUOTED,
-        network=6.25,
+        network=50,
     ),
 }
 
@@ -171,11 +172,14 @@ class Hardware:
 
     @property
     def exchange(self):
-        """Bytes per second that a chip sends while all add up gradients, or None: not known."""
+        """Bytes per second that sums of gradients pass a chip or host with, or None: not known.
+
+        What leaves a host for a sum over all of them does not grow with its chips.
+        """
         chip = self.chip
         if chip.chips_per_host is None or self.num_chips <= chip.chips_per_host:
             return chip.exchange
-        return chip.network
+        return chip.network and min(chip.exchange, chip.network)
 
     def peak(self, dtype):
         """FLOP/s of a device for layers of a type.
@@ -191,20 +195,21 @@ class Hardware:
         return self.chip.peaks[dtype] / self.chip.devices
 
 
-def find(text):
+def find(text, dtype="float32"):
     """The hardware that `--hardware` names.
 
     Args:
       text: str, a TPU slice as Google calls it ("v5e-256", "v5litepod-256", "v3-32": the number
         counts chips of v5e and v6e and TensorCores, two a chip, of the others), GPUs ("h100x8",
         "a100"), or "cpu": this machine, measured.
+      dtype: str, what to measure the CPU with.
 
     Raises:
       InputError: it is none of these.
     """
     name = text.strip().lower().replace("v5litepod", "v5e")
     if name == "cpu":
-        return Hardware(this_cpu(), 1)
+        return Hardware(this_cpu(dtype), 1)
     chip, count = name, 1
     if match := re.fullmatch(r"(v[0-9][ep]?)-([1-9][0-9]*)|(.+)x([1-9][0-9]*)", name):
         chip, count = match[1] or match[3], int(match[2] or match[4])
@@ -222,17 +227,60 @@ def find(text):
     return Hardware(CHIPS[chip], count // cores)
 
 
-def this_cpu():
-    """The processor of this machine: a short matrix product and its memory, measured.
+def here(dtype):
+    """What this process can train on: its GPUs, by their name, or else the CPU, measured.
 
-    Only float32 counts as having units: what other types gain or lose is not known beforehand.
+    Args:
+      dtype: str, what to measure the CPU with.
+
+    Raises:
+      InputError: the GPU is not in the table.
     """
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        return Hardware(this_cpu(dtype), 1)
+    title = tf.config.experimental.get_device_details(gpus[0]).get("device_name", "unnamed GPU")
+    return Hardware(CHIPS[name_of(title)], len(gpus))
+
+
+def name_of(title):
+    """The name in the table of a GPU that TensorFlow calls `title`, e.g. "Tesla T4".
+
+    Raises:
+      InputError: there is none.
+    """
+    for pattern, name in _TITLES.items():
+        if re.search(pattern, title):
+            return name
+    raise InputError(
+        f"{title} is not in the table of hardware; python -m bert_tf.training.plan plans for "
+        f"{', '.join(CHIPS)}."
+    )
+
+
+_TITLES = {
+    r"A100.*40GB": "a100-40",
+    r"A100.*80GB": "a100",
+    r"H100 PCIe": "h100-pcie",
+    r"H100.*80GB": "h100",
+    r"H200": "h200",
+    r"\bL4\b": "l4",
+    r"\bT4\b": "t4",
+    r"V100.*16GB": "v100-16",
+    r"V100.*32GB": "v100",
+}
+
+
+def this_cpu(dtype):
+    """The processor of this machine: a short matrix product of `dtype` and its memory, measured."""
     from bert_tf.training import peak  # loads TensorFlow, which plans on paper do without
 
     return Chip(
         title=f"this CPU, {os.cpu_count()} cores",
         kind="CPU",
-        peaks={"float32": peak.measure("/CPU:0")},
+        peaks={dtype: peak.measure("/CPU:0", dtype)},
         memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         source="a matrix product of 2048 rows and columns",
         status="measured now",

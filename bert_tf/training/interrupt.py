@@ -1,4 +1,4 @@
-"""A run that is told to end (SIGTERM, Ctrl-C) saves first, and says by its status that it will go on.
+"""A run that is told to end (SIGTERM, Ctrl-C) saves first; its status says that it can go on.
 
 Batch systems send SIGTERM before they take a machine away. Status 75 tells them, and a shell's
 `until` loop, that the same command goes on from the saved state.

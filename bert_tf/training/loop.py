@@ -19,6 +19,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.modeling import dropout
 from bert_tf.progress import Progress
+from bert_tf.training import loss_scale
 
 _SECONDS_BETWEEN_LOGS = 2.0
 
@@ -29,7 +30,7 @@ class Loop:
     Args:
       model: a model of `modeling.models`, made under the strategy's scope.
       objective: `objectives.Objective`.
-      optimizer: `optimizer.AdamW`, made under the strategy's scope.
+      optimizer: `optimizer.Optimizer`, made under the strategy's scope.
       strategy: `tf.distribute.Strategy`.
       directory: str, the model directory; state goes to `training/` in it.
       random_seed: int, of the dropout masks.
@@ -123,7 +124,10 @@ class Loop:
         with self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(name, value)
-        if not math.isfinite(values["loss"]) or not math.isfinite(values["gradient_norm"]):
+        # A loss scale that can still fall takes care of gradients that overflow.
+        can_skip = values.get("loss_scale", loss_scale.SMALLEST) > loss_scale.SMALLEST
+        is_good = can_skip or math.isfinite(values["gradient_norm"])
+        if not (math.isfinite(values["loss"]) and is_good):
             raise FloatingPointError(
                 f"The loss is {values['loss']} and the gradient norm {values['gradient_norm']} at "
                 f"step {step}. The last good state is {self._manager.latest_checkpoint}. A lower "
@@ -178,7 +182,8 @@ class Loop:
                     for name in self._objective.losses
                 ]
             )
-        gradients = tape.gradient(loss, self._variables)
+            scaled_loss = self._optimizer.scaled(loss)
+        gradients = tape.gradient(scaled_loss, self._variables)
         dense = {i: tf.convert_to_tensor(g) for i, g in enumerate(gradients) if g is not None}
         if context.num_replicas_in_sync > 1:
             dense = context.all_reduce("SUM", dense)
@@ -187,11 +192,14 @@ class Loop:
         )
         totals = context.all_reduce("SUM", _sum_dicts(measures))
         means = {name: total / tf.maximum(count, 1.0) for name, (total, count) in totals.items()}
-        return means | {
+        scalars = means | {
             "loss": tf.add_n([means[name] for name in self._objective.losses]),
             "gradient_norm": norm,
-            "learning_rate": self._optimizer.schedule(update),
+            "learning_rate": self._optimizer.learning_rate(update),
         }
+        if self._optimizer.loss_scale is not None:
+            scalars["loss_scale"] = tf.identity(self._optimizer.loss_scale.value)
+        return scalars
 
     def _measure_piece(self, piece, seed):
         with dropout.step_seed(seed):

@@ -19,7 +19,6 @@ from bert_tf.records import check, manifest, read
 from bert_tf.training import finetune, objectives
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.optimizer import Schedule
 
 # Records are padded to the full length; two pieces of a batch leave out most of that.
 _NUM_PIECES = 2
@@ -103,7 +102,7 @@ def _train(start, paths, sizes, options, strategy, directory):
     identity["records"] = dict(zip(map(os.path.basename, paths), num_records, strict=True))
     if hashes := [each for each in map(manifest.sha256, paths) if each]:
         identity["records_sha256"] = hashes
-    schedule = Schedule(options.learning_rate, options.num_train_steps, options.num_warmup_steps)
+    schedule = start_lib.new_schedule(options, options.num_train_steps, options.num_warmup_steps)
     loop = start_lib.new_loop(
         start, options, strategy, directory, objectives.PRETRAINING, schedule, identity
     )

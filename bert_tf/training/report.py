@@ -8,8 +8,8 @@ needs nothing else to be looked at.
 
 import dataclasses
 import html
-import os
 import math
+import os
 import statistics
 import time
 
@@ -26,14 +26,9 @@ _TITLES = {
     "regress": "Regression",
     "span": "Question answering",
 }
-# By name or ending of a value: its figure's section, first to last.
-_SECTIONS = (
-    ("Losses", ("loss",)),
-    ("Accuracies", ("accuracy", "exact_spans")),
-    ("Optimizer", ("learning_rate", "_norm", "loss_scale")),
-    ("Speed", ("_per_second", "real_share", "mfu")),
-    ("Other values", ("",)),
-)
+# Endings of the values' names, in the order of their figures; others come last.
+_ORDER = ("loss", "accuracy", "exact_spans", "learning_rate", "_norm", "loss_scale")
+_ORDER += ("tokens_per_second", "real_share", "mfu", "_per_second")
 _SHARES = ("accuracy", "exact_spans", "share", "mfu")
 # What follows from the step alone has nothing to smooth.
 _NOT_SMOOTHED = ("learning_rate", "loss_scale")
@@ -140,26 +135,28 @@ def _tiles(run):
 
 
 def _curves(found):
-    sections = {title: [] for title, _ in _SECTIONS}
     last_step, evaluations, marks = max(1, found.last_step), found.evaluations(), _marks(found)
-    for name in found.names():
+    drawn = []
+    for name in sorted(found.names(), key=_place):
         held_out = {step: each[name] for step, each in evaluations.items() if name in each}
+        steps, values = found.series(name)
         curve = figures.Curve(
             title=run_files.words(name),
-            steps=found.series(name)[0],
-            values=found.series(name)[1],
+            steps=steps,
+            values=values,
             held_out_steps=sorted(held_out),
             held_out_values=[held_out[step] for step in sorted(held_out)],
             is_share=name.endswith(_SHARES),
             is_smoothed=name not in _NOT_SMOOTHED,
         )
-        section = next(title for title, endings in _SECTIONS if name.endswith(endings))
-        sections[section].append(_figure(curve, marks, last_step))
-    shown = {title: drawn for title, drawn in sections.items() if drawn}
-    if shown:
-        yield _LEGEND
-    for title, drawn in shown.items():
-        yield f'<h2>{title}</h2>\n<div class="figures">\n' + "\n".join(drawn) + "\n</div>"
+        drawn.append(_figure(curve, marks, last_step))
+    if drawn:
+        yield f'{_LEGEND}\n<div class="figures">\n' + "\n".join(drawn) + "\n</div>"
+
+
+def _place(name):
+    places = (place for place, ending in enumerate(_ORDER) if name.endswith(ending))
+    return next(places, len(_ORDER))
 
 
 def _figure(curve, marks, last_step):

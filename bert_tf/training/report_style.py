@@ -30,9 +30,9 @@ p { margin: 4px 0; }
 .state.complete { color: var(--good); }
 .state.interrupted { color: var(--restart); }
 .tiles, .figures, .tables { display: grid; gap: 14px; }
-.tiles { grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); margin-top: 22px; }
+.tiles { grid-template-columns: repeat(auto-fit, minmax(158px, 1fr)); margin-top: 22px; }
 .figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
-.tables { grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); }
+.tables { align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); }
 .tiles > div, figure, .card {
   background: var(--card); border: 1px solid var(--rule); border-radius: 10px; min-width: 0;
 }
@@ -52,6 +52,7 @@ th, td { padding: 5px 14px 5px 0; text-align: left; vertical-align: top; }
 tr + tr > *, thead + tbody tr > * { border-top: 1px solid var(--rule); }
 th { color: var(--muted); font-weight: 500; }
 thead th { white-space: nowrap; }
+tbody th { width: 1%; padding-right: 24px; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .wide td { overflow-wrap: normal; white-space: nowrap; }
 summary { cursor: pointer; font-weight: 600; font-size: 14px; }
@@ -62,6 +63,7 @@ svg path { fill: none; }
 .grid path { stroke: var(--rule); stroke-width: 1; }
 .axis path { stroke: var(--muted); stroke-width: 1; }
 .logged { stroke: var(--line); stroke-width: 1; opacity: 0.3; }
+.legend .logged { opacity: 0.6; }
 .smooth { stroke: var(--line); stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
 path.held-out { stroke: var(--held-out); stroke-width: 1.2; stroke-dasharray: 2 3; }
 circle.held-out { fill: var(--held-out); stroke: var(--card); stroke-width: 1.5; }
@@ -70,7 +72,6 @@ circle.held-out { fill: var(--held-out); stroke: var(--card); stroke-width: 1.5;
 .restart text { fill: var(--restart); }
 .phase text { fill: var(--phase); }
 .restart path.hit, .phase path.hit { stroke: transparent; stroke-width: 9; stroke-dasharray: none; }
-.outside text { fill: var(--restart); }
 .cursor path { stroke: var(--muted); stroke-width: 1; }
 .cursor circle { fill: var(--line); stroke: var(--card); stroke-width: 1.5; }
 .reading { font-variant-numeric: tabular-nums; white-space: nowrap; }

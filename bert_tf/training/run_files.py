@@ -50,10 +50,16 @@ class Run:
 
 
 def read(directory):
-    """Reads what the report shows; see `write`.
+    """Reads the files of a model directory, whichever there are.
+
+    Args:
+      directory: str.
 
     Returns:
       `Run`.
+
+    Raises:
+      InputError: there is neither `metrics.jsonl` nor `flags.txt`.
     """
     path = os.path.join(directory, history.NAME)
     found = history.read(path)
@@ -96,9 +102,12 @@ def _records(use, patterns):
     if not patterns:
         return []
     try:
-        paths = files.expand(patterns, use)
+        paths = files.expand(patterns, f"{use} records")
+    except InputError:  # the report is still worth having
+        return [Records(use, problem=f"{patterns} is no longer there.")]
+    try:
         builds = manifest.find_all(paths)
-    except InputError as error:  # moved or deleted since: the report is still worth having
+    except InputError as error:
         return [Records(use, problem=str(error))]
     kinds = {}
     for path, build in zip(paths, builds, strict=True):
@@ -119,7 +128,7 @@ def describe(records):
       dict from name to str.
     """
     if records.problem:
-        return {"Not found": records.problem}
+        return {"Not described": records.problem}
     rows = {"Files": _names([entry["name"] for entry in records.entries])}
     build = records.build
     if build is None:

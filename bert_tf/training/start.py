@@ -11,9 +11,12 @@ from bert_tf import config as config_lib
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
+from bert_tf.training import optimizer as optimizer_lib
+from bert_tf.training import roles
 from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.loop import Loop
-from bert_tf.training.optimizer import AdamW
+from bert_tf.training.loss_scale import LossScale
+from bert_tf.training.schedules import Schedule
 
 _PRETRAINING_HEADS = (r"cls[/.](predictions|seq_relationship)[/.].*",)
 _CLASSIFIER_HEADS = (r"output_(weights|bias)", r"classifier\..*")
@@ -37,6 +40,10 @@ _FRESH = (r"(?!encoder/).*", r"encoder/pooler/.*")
 # The options that decide the course of every kind of run, and so must not change on a restart.
 COURSE = ("train_batch_size", "learning_rate", "weight_decay_rate", "adam_bias_correction")
 COURSE += ("max_grad_norm", "dtype", "random_seed", "init_checkpoint")
+COURSE += ("optimizer", "lr_schedule", "lr_power", "lr_end_ratio")
+
+_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
+_OPTIMIZERS = {"adamw": optimizer_lib.AdamW, "lamb": optimizer_lib.LAMB}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,9 +110,20 @@ def set_up(options):
     keras.utils.set_random_seed(options.random_seed)
     if not tf.config.list_physical_devices("GPU"):
         tf.config.experimental.enable_op_determinism()
-    policy = {"float32": "float32", "bfloat16": "mixed_bfloat16"}[options.dtype]
-    keras.config.set_dtype_policy(policy)
+    keras.config.set_dtype_policy(_POLICIES[options.dtype])
     return strategy_lib.make(options.distribution_strategy)
+
+
+def new_schedule(options, num_steps, num_warmup_steps):
+    """The `Schedule` that the options ask for, over so many updates."""
+    return Schedule(
+        options.learning_rate,
+        num_steps,
+        num_warmup_steps,
+        kind=options.lr_schedule,
+        power=options.lr_power,
+        end_ratio=options.lr_end_ratio,
+    )
 
 
 def new_loop(start, options, strategy, directory, objective, schedule, identity):
@@ -120,20 +138,14 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
       strategy: `tf.distribute.Strategy`.
       directory: `ModelDirectory`, see `model_directory.prepare`.
       objective: `objectives.Objective`.
-      schedule: `optimizer.Schedule`.
+      schedule: `schedules.Schedule`.
       identity: dict, see `loop.Loop`.
     """
     with strategy.scope():
         model = model_directory.new_model(start.config, directory.card)
         _load_initial_weights(model, start.checkpoint, directory.card.kind)
         _describe(directory, start)
-        optimizer = AdamW(
-            [variable.value for variable in model.trainable_variables],
-            schedule,
-            weight_decay_rate=options.weight_decay_rate,
-            bias_correction=options.adam_bias_correction,
-            max_grad_norm=options.max_grad_norm,
-        )
+        optimizer = _new_optimizer(options, model, schedule)
     loop = Loop(
         model=model,
         objective=objective,
@@ -146,6 +158,18 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
     )
     files.write_text(os.path.join(directory.path, "flags.txt"), flagging.to_flagfile(options))
     return loop
+
+
+def _new_optimizer(options, model, schedule):
+    return _OPTIMIZERS[options.optimizer](
+        [variable.value for variable in model.trainable_variables],
+        schedule,
+        roles=roles.of(model),
+        weight_decay_rate=options.weight_decay_rate,
+        bias_correction=options.adam_bias_correction,
+        max_grad_norm=options.max_grad_norm,
+        loss_scale=LossScale() if options.dtype == "float16" else None,
+    )
 
 
 def _load_initial_weights(model, checkpoint, kind):

@@ -7,7 +7,7 @@ A state is a directory that appears whole, by a rename:
         state.json           step, size and SHA-256 of those files, notes; its own SHA-256
 
 Names that begin with a dot are not finished, or on their way out. `ckpt-12.index` with
-`ckpt-12.data-*` is a state of version 0.1, without state.json.
+`ckpt-12.data-*` is a state of the first layout, which has no state.json.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _FORMAT = 1
 _MANIFEST = "state.json"
 _DIRECTORY = re.compile(r"step-(\d+)(?:\.(\d+))?")
 _OLD_FILE = re.compile(r"ckpt-(\d+)\.(?:index|data-\d{5}-of-\d{5})")
-_OLD = -1  # the `repeat` of a state of version 0.1
+_OLD = -1  # the `repeat` of a state of the first layout
 _ASIDE = "damaged-"
 
 
@@ -54,7 +54,7 @@ class Saved:
 
     @property
     def is_old(self):
-        """Whether it is of version 0.1."""
+        """Whether it is of the first layout."""
         return self.repeat == _OLD
 
     @property
@@ -129,7 +129,8 @@ class Saved:
     @property
     def num_bytes(self):
         """Size of its files on disk."""
-        pattern = f"{self.path}.*" if self.is_old else os.path.join(self.path, "*")
+        path = glob.escape(self.path)
+        pattern = f"{path}.*" if self.is_old else os.path.join(path, "*")
         return sum(os.path.getsize(path) for path in glob.glob(pattern))
 
     def set_aside(self):

@@ -61,6 +61,7 @@ class Workers:
 
     def _sum_of_all(self, value):
         def share():
-            return tf.distribute.get_replica_context().all_reduce("SUM", value)
+            mine = tf.identity(value)  # on the replica's device, where the sum is made
+            return tf.distribute.get_replica_context().all_reduce("SUM", mine)
 
         return self._strategy.experimental_local_results(self._strategy.run(share))[0]

@@ -157,7 +157,12 @@ def test_a_wrong_shape_names_the_field_of_the_config(tiny, field, value, path):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("num_attention_heads", 2), ("hidden_act", "gelu_erf"), ("layer_norm_eps", 1e-5)],
+    [
+        ("num_attention_heads", 2),
+        ("hidden_act", "gelu_erf"),
+        ("layer_norm_eps", 1e-5),
+        ("is_causal", True),
+    ],
 )
 def test_what_shapes_do_not_show_is_compared_too(tiny, field, value):
     model = models.PretrainingModel(dataclasses.replace(tiny.config, **{field: value}))

@@ -167,6 +167,12 @@ def test_new_model_has_the_head_of_its_kind(kind, labels, model_class, num_outpu
     assert getattr(model, "num_classes", None) == num_outputs
 
 
+@pytest.mark.parametrize("num_texts", [1, 2])
+def test_a_model_pre_trained_on_pairs_has_a_head_for_them(num_texts):
+    card = dataclasses.replace(CARD, kind="pretrain", labels=(), num_texts=num_texts)
+    assert model_directory.new_model(CONFIG, card).has_next_sentence == (num_texts == 2)
+
+
 @pytest.mark.parametrize("kind", ["classify", "regress", "span", "pretrain"])
 def test_build_model_gives_the_saved_weights(tmp_path, vocab_file, kind):
     card = dataclasses.replace(CARD, kind=kind, labels=CARD.labels if kind == "classify" else ())

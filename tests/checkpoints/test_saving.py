@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import pathlib
 
@@ -18,6 +19,9 @@ MAKERS = {
     "pretraining": models.PretrainingModel,
     "classification": lambda config: models.ClassifierModel(config, num_classes=3),
     "spans": models.SpanModel,
+    "left-to-right": lambda config: models.PretrainingModel(
+        dataclasses.replace(config, is_causal=True), has_next_sentence=False
+    ),
 }
 
 

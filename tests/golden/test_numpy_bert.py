@@ -14,7 +14,7 @@ T, P, V, A, D, L = 13, 3, 101, 3, 7, 2
 ACTIVATIONS = {"gelu": numpy_bert.gelu_tanh, "gelu_erf": numpy_bert.gelu_erf}
 
 
-def config(activation):
+def config(activation, is_causal=False):
     return BertConfig(
         vocab_size=V,
         hidden_size=A * D,
@@ -24,6 +24,7 @@ def config(activation):
         hidden_act=activation,
         max_position_embeddings=17,
         type_vocab_size=2,
+        is_causal=is_causal,
     )
 
 
@@ -87,3 +88,42 @@ def test_the_two_activations_can_be_told_apart(batch):
     large_weights(other, seed=5)
     difference = one(batch)["masked_lm_logits"] - other(batch)["masked_lm_logits"]
     assert np.abs(difference).max() > 1e-4
+
+
+PACKED = np.array(
+    [
+        [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3],
+        [1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 0, 0],
+        [1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    ],
+    np.int32,
+)
+
+
+@pytest.mark.parametrize(("is_causal", "is_packed"), [(True, False), (False, True), (True, True)])
+def test_left_to_right_and_packed_rows_are_those_of_the_reference(batch, is_causal, is_packed):
+    model = models.PretrainingModel(config("gelu", is_causal), has_next_sentence=False)
+    large_weights(model, seed=5)
+    weights = saving.to_arrays(model)
+    batch = batch | ({"sequence_ids": PACKED} if is_packed else {})
+    encoded, logits = model.encoder(batch), model(batch)["masked_lm_logits"]
+    for row, length in enumerate(LENGTHS):
+        hidden, pooled = numpy_bert.encode(
+            weights,
+            L,
+            A,
+            numpy_bert.gelu_tanh,
+            batch["input_word_ids"][row],
+            batch["input_mask"][row],
+            batch["input_type_ids"][row],
+            is_causal,
+            PACKED[row] if is_packed else None,
+        )
+        for ours, theirs in zip(encoded["encoder_outputs"], hidden[1:], strict=True):
+            np.testing.assert_allclose(ours[row, :length], theirs[:length], rtol=0, atol=1e-5)
+        np.testing.assert_allclose(encoded["pooled_output"][row], pooled, rtol=0, atol=1e-5)
+        positions = batch["masked_lm_positions"][row]
+        expected = numpy_bert.masked_lm(weights, numpy_bert.gelu_tanh, hidden[-1], positions)
+        real = positions < length
+        np.testing.assert_allclose(logits[row][real], expected[real], rtol=0, atol=1e-5)

@@ -145,6 +145,99 @@ def test_each_replica_has_its_own_seed():
         np.testing.assert_array_equal(outputs != 0, mask([17, number], shape=(31, 37)))
 
 
+def row_masks(rows, shape, salt=0, rate=RATE, seed=(3, 5)):
+    """Bool of `shape`, True where kept, of rows of those numbers."""
+    layer = dropout.Dropout(rate, salt)
+    if isinstance(rows, range):
+        numbers = {"first_row": tf.constant(rows.start), "num_rows": len(rows)}
+    else:
+        numbers = {"rows": np.array(rows, np.int32)}
+    with dropout.step_seed(seed, **numbers):
+        return np.asarray(layer(keras.ops.ones(shape), training=True) != 0)
+
+
+B, T, H, A = 12, 11, 37, 3
+
+
+@pytest.mark.parametrize(("pieces"), [2, 3, 4, 12])
+@pytest.mark.parametrize("shape", [(H,), (T, H), (A, T, T)])
+def test_masks_of_rows_do_not_depend_on_how_a_batch_is_cut(pieces, shape):
+    whole = row_masks(range(B), (B, *shape))
+    size = B // pieces
+    for first in range(0, B, size):
+        part = row_masks(range(first, first + size), (size, *shape))
+        np.testing.assert_array_equal(part, whole[first : first + size])
+    order = [7, 0, 11, 3]
+    np.testing.assert_array_equal(row_masks(order, (4, *shape)), whole[order])
+
+
+def test_masks_of_rows_do_not_depend_on_padding():
+    for shape, short in (((T, H), (5, H)), ((A, T, T), (A, 5, 5))):
+        whole, part = row_masks(range(B), (B, *shape)), row_masks(range(B), (B, *short))
+        kept = (slice(None), *map(slice, short))
+        np.testing.assert_array_equal(part, whole[kept])
+
+
+def test_rows_laid_end_to_end_have_their_masks():
+    flat = row_masks(range(B), (B * T, H)).reshape(B, T, H)
+    np.testing.assert_array_equal(flat, row_masks(range(B), (B, T, H)))
+
+
+def test_a_piece_without_rows():
+    for shape in ((0, H), (0, T, H), (0, A, T, T)):
+        assert row_masks([], shape).shape == shape
+
+
+@pytest.mark.parametrize("shape", [(64, 64 * 64), (4, 4, 128, 128)])
+def test_masks_of_rows_have_the_rate_and_independent_neighbours(shape):
+    rate = 0.5
+    one = row_masks(range(shape[0]), shape, rate=rate)
+    deviation = 0.5 / np.sqrt(one.size)
+    assert abs(one.mean() - 0.5) < 5 * deviation
+    for axis in range(len(shape)):
+        for shift in (1, 2, 3):
+            agreement = (one == np.roll(one, shift, axis)).mean()
+            assert abs(agreement - 0.5) < 5 * deviation, (axis, shift)
+        shares = one.mean(axis=tuple(i for i in range(len(shape)) if i != axis))
+        assert abs(shares - 0.5).max() < 5.5 * deviation * np.sqrt(shape[axis])
+    for other in ({"salt": 1}, {"seed": (3, 6)}, {"seed": (4, 5)}):
+        agreement = (one == row_masks(range(shape[0]), shape, rate=rate, **other)).mean()
+        assert abs(agreement - 0.5) < 5 * deviation
+
+
+@pytest.mark.parametrize("shape", [(B * T, H), (B, A, T, T)])
+def test_eager_graph_and_compiled_masks_of_rows_are_the_same(shape):
+    layer = dropout.Dropout(RATE, salt=2)
+    inputs = tf.ones(shape)
+
+    def call(inputs, seed, first_row):
+        rows = tf.shape(inputs)[0] // (T if len(shape) == 2 else 1)
+        rows = B if inputs.shape[0] else rows
+        with dropout.step_seed(seed, first_row=first_row, num_rows=rows):
+            return layer(inputs, training=True)
+
+    args = inputs, tf.constant([11, 13]), tf.constant(29)
+    open_shapes = [tf.TensorSpec([None] * len(shape)), tf.TensorSpec([2], tf.int32)]
+    expected = call(*args)
+    for compiled in (
+        tf.function(call),
+        tf.function(call, input_signature=[*open_shapes, tf.TensorSpec([], tf.int32)]),
+        tf.function(call, jit_compile=True),
+    ):
+        np.testing.assert_array_equal(compiled(*args), expected)
+
+
+@pytest.mark.parametrize("rows", [None, [5, 7, 11]])
+def test_what_is_repeatable_draws_its_masks_again_elsewhere(rows):
+    layer, inputs = dropout.Dropout(RATE, salt=2), np.ones((3, 211), np.float32)
+    with dropout.step_seed([1, 2], rows=rows and np.array(rows)):
+        again = dropout.repeatable(lambda x: layer(x, training=True))
+        expected = layer(inputs, training=True)
+    np.testing.assert_array_equal(again(inputs), expected)
+    with dropout.step_seed([3, 4]):
+        np.testing.assert_array_equal(again(inputs), expected)
+
+
 def test_serialization():
     layer = dropout.Dropout(0.3, salt=5)
     copy = dropout.Dropout.from_config(layer.get_config())

@@ -180,6 +180,19 @@ def test_mirrored_replicas():
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
 
 
+def test_without_a_next_sentence_head():
+    model = models.PretrainingModel(harness.config(), has_next_sentence=False)
+    assert set(model(harness.batch())) == {"masked_lm_logits"}
+    assert not any(variable.path.startswith("next_sentence") for variable in model.variables)
+    assert not models.PretrainingModel.from_config(model.get_config()).has_next_sentence
+
+
+def test_without_positions_every_one_is_predicted():
+    model = models.PretrainingModel(harness.config(is_causal=True))
+    batch = {n: x for n, x in harness.batch().items() if n != "masked_lm_positions"}
+    assert tuple(model(batch)["masked_lm_logits"].shape) == (B, T, V)
+
+
 def test_serialization(kind, model):
     copy = type(model).from_config(model.get_config())
     copy.set_weights(model.get_weights())

@@ -107,6 +107,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(build, "UNIT_BYTES", 1009)
     monkeypatch.setattr(build, "POOL_TOKENS", 500)
     monkeypatch.setattr(plan, "_BUCKET_BYTES", 4001)
+    monkeypatch.setattr(plan, "_RUN_BYTES", 8009)
 
 
 @pytest.mark.parametrize("is_small", [False, True])

@@ -25,6 +25,34 @@ def test_counts_records(tmp_path):
     assert check.num_records(write_file(tmp_path, [b"", b"x" * 1000, b"y"])) == 3
 
 
+def test_present_are_those_that_every_file_has(tmp_path):
+    three, two = values(), dict(list(values().items())[:2])
+    same = [write_file(tmp_path, [two], name) for name in "ab"]
+    assert check.present(same, ROWS) == ROWS[:2]
+    assert check.present(same, ROWS[2:]) == ()
+    other = write_file(tmp_path, [three], "c")
+    for paths in ([*same, other], [other, *same]):
+        with pytest.raises(InputError, match="[ab] has no next_sentence_labels; .*c has"):
+            check.present(paths, ROWS)
+
+
+def test_model_garden_s_names_are_present(tmp_path):
+    example = tf.train.Example()
+    example.features.feature["input_word_ids"].int64_list.value.extend(range(7))
+    path = write_file(tmp_path, [example.SerializeToString()])
+    assert check.present([path], ROWS) == (features.WORD_IDS,)
+
+
+def test_a_list_may_be_empty_where_nothing_is_padded(tmp_path):
+    """The first record of a file has no token to predict."""
+    path = write_file(tmp_path, [values(weights=())])
+    with pytest.raises(InputError, match="masked_lm_weights"):
+        check.record_names([path], ROWS, SIZES)
+    vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    reference.enter([path], vocabulary, max_seq_length=7, pad_to_max_seq_length=False)
+    assert check.record_names([path], ROWS, SIZES)[features.MASKED_LM_WEIGHTS]
+
+
 def test_accepts_what_is_right(tmp_path):
     paths = [write_file(tmp_path, [values()] * 2, name) for name in "ab"]
     names = check.record_names(paths, ROWS, SIZES)

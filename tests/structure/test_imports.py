@@ -36,6 +36,7 @@ OURS = {
     "bert_tf.checkpoints": CHECKPOINTS,
     "bert_tf.tasks": TASKS,
     "bert_tf.training": TRAINING,
+    "bert_tf.training.environment": TRAINING | {"bert_tf"},
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
     "script": {"bert_tf", "export"},

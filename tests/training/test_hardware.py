@@ -61,7 +61,8 @@ def test_a_type_without_units_is_refused(name):
 
 def test_beyond_a_host_gradients_go_over_the_network():
     assert find("h100x8").exchange == 450e9
-    assert find("h100x16").exchange == 50e9
+    assert find("h100x16").exchange == 400e9
+    assert find("a100x16").exchange == 200e9
     assert find("t4x16").exchange is None
     assert find("v5e-256").exchange == 200e9
 
@@ -73,11 +74,34 @@ def test_every_figure_has_a_source(name):
     assert chip.peaks["float32"] > 1e12 and chip.memory >= 16e9
 
 
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("NVIDIA A100-SXM4-40GB", "a100-40"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H100 PCIe", "h100-pcie"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA L4", "l4"),
+        ("Tesla T4", "t4"),
+        ("Tesla V100-SXM2-16GB", "v100-16"),
+    ],
+)
+def test_gpus_are_known_by_the_name_that_their_driver_gives(title, name):
+    assert hardware.name_of(title) == name
+
+
+def test_a_gpu_that_is_not_in_the_table_is_refused():
+    with pytest.raises(InputError, match="NVIDIA L40S is not in the table"):
+        hardware.name_of("NVIDIA L40S")
+
+
 def test_this_cpu_is_measured(monkeypatch):
     from bert_tf.training import peak
 
-    monkeypatch.setattr(peak, "measure", lambda device: 7e10)
-    found = find("cpu")
-    assert (found.num_devices, found.peak("float32")) == (1, 7e10)
+    monkeypatch.setattr(peak, "measure", lambda device, dtype: {"bfloat16": 7e10}[dtype])
+    found = find("cpu", "bfloat16")
+    assert (found.num_devices, found.peak("bfloat16")) == (1, 7e10)
     assert found.memory > 2**28
     assert found.exchange is None and found.bandwidth is None
+    assert hardware.here("bfloat16") == found

@@ -12,10 +12,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.modeling import models
-from bert_tf.training import objectives
+from bert_tf.training import objectives, roles
 from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.loop import Loop
-from bert_tf.training.optimizer import AdamW, Schedule
+from bert_tf.training.optimizer import AdamW
+from bert_tf.training.schedules import Schedule
 
 NUM_STEPS, NUM_ROWS, BATCH_SIZE = 7, 29, 8
 
@@ -55,6 +56,7 @@ def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, ident
         optimizer = AdamW(
             [variable.value for variable in model.trainable_variables],
             Schedule(2e-3, NUM_STEPS, 2),
+            roles=roles.of(model),
             weight_decay_rate=0.01,
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work

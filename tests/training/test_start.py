@@ -15,7 +15,7 @@ from bert_tf.options import Classifier
 from bert_tf.training import objectives
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.optimizer import Schedule
+from bert_tf.training.schedules import Schedule
 
 CONFIG = BertConfig(
     vocab_size=7,

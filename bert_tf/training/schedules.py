@@ -1,0 +1,48 @@
+"""Learning rate by update: a warm-up to the peak, then one of four kinds of decay."""
+
+import dataclasses
+import math
+
+import tensorflow as tf
+
+# By kind, the share of the fall that is still ahead, from the share of the updates that is: both
+# are 1 at the peak and 0 at the end.
+_DECAYS = {
+    "linear": lambda ahead, power: ahead,
+    "polynomial": lambda ahead, power: ahead**power,
+    "cosine": lambda ahead, power: tf.sin(math.pi / 2 * ahead) ** 2,  # (1 + cos of what is done)/2
+    "constant": lambda ahead, power: tf.ones_like(ahead),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """Linear warm-up to `peak`, then a decay that would reach its end one update after the last.
+
+    The two meet at the end of the warm-up; the released code jumps there, because its decay is
+    already under way (paper appendix A.2 has the linear kind).
+
+    Attributes:
+      peak: learning rate per update.
+      num_steps: updates in all.
+      num_warmup_steps: updates until the peak.
+      kind: "linear", "polynomial", "cosine" or "constant".
+      power: of the polynomial; 0.5, which falls late, goes with LAMB (arXiv 1904.00962).
+      end_ratio: what the decay falls to, as a share of the peak.
+    """
+
+    peak: float
+    num_steps: int
+    num_warmup_steps: int
+    kind: str = "linear"
+    power: float = 1.0
+    end_ratio: float = 0.0
+
+    def __call__(self, update):
+        """Learning rate, float32 scalar, of update number `update` (1 is the first)."""
+        update = tf.cast(update, tf.float32)
+        rise = update / max(1, self.num_warmup_steps)
+        end = self.num_steps + 1
+        ahead = tf.clip_by_value((end - update) / (end - self.num_warmup_steps), 0.0, 1.0)
+        fall = self.end_ratio + (1.0 - self.end_ratio) * _DECAYS[self.kind](ahead, self.power)
+        return self.peak * tf.where(update < self.num_warmup_steps, rise, fall)
