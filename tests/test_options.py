@@ -206,6 +206,10 @@ def test_training_on_a_tpu_is_refused_with_the_way_out():
         ("run_classifier.py", MRPC, "max_seq_length=0", "must be above 0"),
         ("run_classifier.py", MRPC, "warmup_proportion=1", r"must be in \[0, 1\)"),
         ("run_classifier.py", MRPC, "warmup_proportion=-0.1", r"must be in \[0, 1\)"),
+        ("run_classifier.py", MRPC, "lr_power=0", "must be above 0"),
+        ("run_classifier.py", MRPC, "lr_power=2", "needs --lr_schedule=polynomial"),
+        ("run_classifier.py", MRPC, "lr_end_ratio=1", r"must be in \[0, 1\)"),
+        ("run_classifier.py", MRPC, "lr_end_ratio=-0.1", r"must be in \[0, 1\)"),
         ("run_squad.py", SQUAD_1, "doc_stride=0", "must be above 0"),
         ("run_squad.py", SQUAD_1, "max_query_length=0", "must be above 0"),
         ("run_squad.py", SQUAD_1, "n_best_size=0", "must be above 0"),
@@ -229,6 +233,19 @@ def test_training_on_a_tpu_is_refused_with_the_way_out():
 def test_wrong_values_are_named(script, command, wrong, message):
     with pytest.raises(InputError, match=rf"^--{wrong}(\.0)? {message}"):
         parse(script, f"{command} --{wrong}")
+
+
+def test_the_optimizer_is_the_released_one_unless_another_is_asked_for():
+    plain = parse("run_pretraining.py", PRETRAINING)
+    assert (plain.optimizer, plain.lr_schedule, plain.lr_end_ratio) == ("adamw", "linear", 0.0)
+    lamb = "--optimizer=lamb --lr_schedule=polynomial --lr_power=0.5 --dtype=float16"
+    asked = parse("run_pretraining.py", f"{PRETRAINING} {lamb}")
+    assert (asked.optimizer, asked.lr_schedule, asked.lr_power) == ("lamb", "polynomial", 0.5)
+
+
+def test_a_constant_rate_has_no_end():
+    with pytest.raises(InputError, match="constant never falls; leave out --lr_end_ratio"):
+        parse("run_classifier.py", f"{MRPC} --lr_schedule=constant --lr_end_ratio=0.1")
 
 
 @pytest.mark.parametrize(

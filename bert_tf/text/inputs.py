@@ -37,6 +37,7 @@ _FORMAT_STARTS = {
 }
 _JSONL_NAME = re.compile(r"(?i)\.(jsonl|ndjson)$")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def find(patterns, what="--input_file"):
@@ -138,6 +139,8 @@ def resolve_format(path, input_format):
         return "jsonl"
     with open_text(path) as stream:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    if start[:2] in _UTF_16_MARKS:  # as XML may be, and the other formats not
+        start = start.decode("utf-16", errors="ignore").encode()
     matches = (name for name, mark in _FORMAT_STARTS.items() if mark.match(start))
     return next(matches, "sentences")
 

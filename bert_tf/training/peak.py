@@ -4,26 +4,31 @@ import time
 
 import tensorflow as tf
 
-_SIZES = {"CPU": 2048, "GPU": 8192}
+# Which size is the fastest depends on the caches, the type and the library.
+_SIZES = {"CPU": (512, 1024, 2048), "GPU": (4096, 8192)}
 _NUM_RUNS = 5
 
 
-def measure(device, dtype="float32", seconds=1.0, size=None, clock=time.perf_counter):
-    """Multiplies matrices for about `seconds`.
+def measure(device, dtype="float32", seconds=1.0, sizes=None, clock=time.perf_counter):
+    """Multiplies square matrices for about `seconds`.
 
     Args:
       device: str, e.g. "/CPU:0"; all of its cores or units work.
       dtype: str, of the layers' matrix products, e.g. "bfloat16". On GPUs float32 has the
         precision that TensorFlow gives matrix products there (TF32).
       seconds: float.
-      size: int, rows and columns, or None: as the kind of device needs it to be busy.
+      sizes: list of int, rows and columns, or None: those that keep the kind of device busy.
       clock: gives seconds.
 
     Returns:
-      float, FLOPs per second, the fastest of five runs: other work on the machine makes it
-      slower, nothing makes it faster.
+      float, FLOPs per second, of five runs of each size the fastest: other work on the machine
+      makes it slower, nothing makes it faster.
     """
-    size = size or _SIZES[_kind(device)]
+    sizes = sizes or _SIZES[_kind(device)]
+    return max(_measure(device, dtype, seconds / len(sizes), size, clock) for size in sizes)
+
+
+def _measure(device, dtype, seconds, size, clock):
     with tf.device(device):
         # Of variance 1/size, so that products of any number of them neither grow nor vanish.
         factors = tf.random.stateless_normal([2, size, size], [3, 5]) * size**-0.5

@@ -32,7 +32,8 @@ p { margin: 4px 0; }
 .tiles, .figures, .tables { display: grid; gap: 14px; }
 .tiles { grid-template-columns: repeat(auto-fit, minmax(158px, 1fr)); margin-top: 22px; }
 .figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
-.tables { align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); }
+.tables { grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); }
+.tables { align-items: start; }
 .tiles > div, figure, .card {
   background: var(--card); border: 1px solid var(--rule); border-radius: 10px; min-width: 0;
 }

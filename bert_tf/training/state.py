@@ -208,12 +208,12 @@ class State:
         """Reads back what was written: TensorFlow compares its checksums, we look for NaN."""
         reader = tf.train.load_checkpoint(state_files.prefix(path))
         names = [
-            name
+            name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE").replace(".S", "/")
             for name, dtype in reader.get_variable_to_dtype_map().items()
             if dtype.is_floating and not np.isfinite(reader.get_tensor(name)).all()
         ]
         if names:
-            what = f"{len(names)} variables are not finite, among them {min(names)}."
+            what = f"values are not finite in {len(names)} variable(s), among them {min(names)}."
             raise DivergedError(what, step, self.last_good())
 
     def _remove_old(self):
@@ -252,7 +252,7 @@ def _from_numbers(directory, numbers):
 
 def _first_line(error):
     text = str(getattr(error, "message", None) or error).strip()
-    text = re.sub(r"\{\{.*?\}\} ?", "", text)  # where in TensorFlow's graph it came up
+    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:.*?\]", "", text)  # where in TensorFlow's graph it came up
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 

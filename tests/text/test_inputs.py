@@ -229,3 +229,11 @@ class TestOpenText:
             f"{tmp_path}/{name} is no {kind} file: it starts with b'<htm'. Copy it anew, or name "
             "it for what it is."
         )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_dump_is_known_in_every_encoding_of_xml(tmp_path, encoding):
+    path = tmp_path / "dump"
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path.write_bytes(mark + '<?xml version="1.0"?>\n<mediawiki>'.encode(encoding))
+    assert inputs.resolve_format(str(path), "auto") == "wikipedia"

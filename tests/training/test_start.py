@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from bert_tf import checkpoints
+from bert_tf import checkpoints, features
 from bert_tf.checkpoints import model_directory
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -15,6 +15,7 @@ from bert_tf.options import Classifier
 from bert_tf.training import objectives
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.optimizer import LAMB, AdamW
 from bert_tf.training.schedules import Schedule
 
 CONFIG = BertConfig(
@@ -108,7 +109,8 @@ def float32():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "policy"), [("float32", "float32"), ("bfloat16", "mixed_bfloat16")]
+    ("dtype", "policy"),
+    [("float32", "float32"), ("bfloat16", "mixed_bfloat16"), ("float16", "mixed_float16")],
 )
 def test_set_up_sets_the_compute_type_and_keeps_weights_float32(tmp_path, float32, dtype, policy):
     start_lib.set_up(options(tmp_path, dtype=dtype))
@@ -127,21 +129,28 @@ def test_set_up_seeds_the_initial_weights(tmp_path):
     assert np.any(kernel(3) != kernel(4))
 
 
-def started(tmp_path, kind, checkpoint, config=CONFIG):
-    """Weights of the model of a new loop that starts from a checkpoint, or from none."""
-    given = options(tmp_path, config, init_checkpoint=checkpoint)
+def new_loop(tmp_path, kind, config=CONFIG, **changes):
+    given = options(tmp_path, config, **changes)
     directory = model_directory.create(str(tmp_path / kind), config, given.vocab_file, CARDS[kind])
     keras.utils.set_random_seed(3)
-    loop = start_lib.new_loop(
+    return start_lib.new_loop(
         check(given),
         given,
         strategy_lib.make("one_device"),
         directory,
         objectives.CLASSIFICATION,
-        Schedule(1e-3, 7, 2),
+        start_lib.new_schedule(given, 7, 2),
         {"seed": 3},
     )
+
+
+def weights(loop):
     return {variable.path: variable.numpy() for variable in loop.model.variables}
+
+
+def started(tmp_path, kind, checkpoint, config=CONFIG):
+    """Weights of the model of a new loop that starts from a checkpoint, or from none."""
+    return weights(new_loop(tmp_path, kind, config, init_checkpoint=checkpoint))
 
 
 @pytest.mark.parametrize(
@@ -181,6 +190,50 @@ def test_an_encoder_that_the_checkpoint_fills_in_part_only_is_refused(tmp_path):
 def test_no_checkpoint_is_said_aloud(tmp_path, capsys):
     started(tmp_path, "classify", None)
     assert "No --init_checkpoint: every weight starts random." in capsys.readouterr().out
+
+
+def test_the_schedule_is_the_one_asked_for(tmp_path):
+    plain = start_lib.new_schedule(options(tmp_path, learning_rate=0.5), 11, 3)
+    assert plain == Schedule(0.5, 11, 3, "linear", 1.0, 0.0)
+    changes = {"lr_schedule": "polynomial", "lr_power": 0.5, "lr_end_ratio": 0.2}
+    asked = start_lib.new_schedule(options(tmp_path, learning_rate=0.5, **changes), 11, 3)
+    assert asked == Schedule(0.5, 11, 3, "polynomial", 0.5, 0.2)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adamw", AdamW), ("lamb", LAMB)])
+def test_a_new_loop_has_the_optimizer_asked_for(tmp_path, name, kind):
+    loop = new_loop(tmp_path, "classify", optimizer=name)
+    assert type(loop._optimizer) is kind
+    assert loop._optimizer.loss_scale is None
+
+
+def batches(num_batches):
+    """Batches of three rows, for one replica, in one piece."""
+    word_ids = np.array([[2, 5, 6, 3, 0], [2, 6, 3, 0, 0], [2, 5, 5, 5, 3]], np.int32)
+    batch = {
+        features.WORD_IDS.name: word_ids,
+        features.MASK.name: (word_ids > 0).astype(np.int32),
+        features.TYPE_IDS.name: np.zeros_like(word_ids),
+        features.LABEL_IDS.name: np.array([0, 1, 2], np.int32),
+    }
+    return num_batches * [[(batch,)]]
+
+
+def test_float16_trains_and_skips_what_overflows(tmp_path, float32):
+    start_lib.set_up(options(tmp_path, dtype="float16"))
+    loop = new_loop(tmp_path, "classify", dtype="float16", learning_rate=1e-2)
+    before, loss_scale = weights(loop), loop._optimizer.loss_scale
+    loss_scale.value.assign(2.0**40)
+    loop.run(batches(1), 1, 3)  # gradients of 1e-3 and more overflow
+    assert loss_scale.value.numpy() == 2.0**39
+    for name, value in weights(loop).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+    loss_scale.value.assign(2.0**10)
+    loop.run(batches(6), 7, 3)
+    assert (loss_scale.num_skipped.numpy(), loss_scale.num_good.numpy()) == (1, 6)
+    for name, value in weights(loop).items():
+        assert value.dtype == np.float32
+        assert np.isfinite(value).all() and np.any(value != before[name]), name
 
 
 def test_a_new_loop_writes_the_options_down(tmp_path):
