@@ -2,17 +2,16 @@
 
     python -m benchmarks.training_memory
 
-Each case runs in a process of its own: model, optimizer and one update as a warm-up, which loads
-and compiles everything; then the peak of resident memory is set back, and an update is measured.
-What is compared are the arrays of the step: the peak less what is resident between two updates.
-Weights and moments are not part of that. `--tolerance` is what the share may be off by.
+Each case runs in a process of its own: model, moments and one update, which traces and compiles
+everything; then the allocator's peak is set back, and a second update is measured. What is
+compared are the arrays of the step, the peak less what is allocated between two updates; weights
+and moments are not part of that. `--tolerance` is the share that an estimate may be off by.
 """
 
 import dataclasses
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -52,7 +51,7 @@ CASES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    tolerance: float = option(0.2, "Share that an estimate may be off by.")
+    tolerance: float = option(0.1, "Share that an estimate may be off by.")
     case: int | None = option(None, "Number of a case to run in this process.")
 
 
@@ -64,12 +63,6 @@ def config(case):
         num_attention_heads=case.hidden_size // 64,
         intermediate_size=4 * case.hidden_size,
     )
-
-
-def resident(field):
-    """Bytes of this process: VmRSS now, VmHWM at most since the last reset."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        return 1024 * int(re.search(rf"{field}:\s+(\d+) kB", file.read())[1])
 
 
 def new_step(case):
@@ -125,14 +118,15 @@ def new_step(case):
 
 
 def measure(case):
-    """Bytes that an update takes at most above what is resident before it."""
+    """Bytes that an update allocates at most above what is allocated before it."""
+    import tensorflow as tf
+
     step = new_step(case)
     step()
+    tf.config.experimental.reset_memory_stats("CPU:0")
+    before = tf.config.experimental.get_memory_info("CPU:0")["current"]
     step()
-    before = resident("VmRSS")
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # sets VmHWM back to VmRSS
-    step()
-    return resident("VmHWM") - before
+    return tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
 
 
 def estimate(case):
@@ -149,12 +143,12 @@ def estimate(case):
 
 
 def run_alone(number):
-    """`measure` in a new process, whose allocator gives back every large array at once."""
+    """`measure` in a new process, whose allocator counts."""
     environment = os.environ | {
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
-        "MALLOC_MMAP_THRESHOLD_": "65536",
-        "MALLOC_TRIM_THRESHOLD_": "65536",
+        "TF_CPU_ALLOCATOR_USE_BFC": "true",
+        "TF_CPU_BFC_MEM_LIMIT_IN_MB": "12000",
     }
     command = [sys.executable, "-m", "benchmarks.training_memory", f"--case={number}"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -16,7 +16,7 @@ from absl import flags
 from bert_tf import flagging, options
 from bert_tf.errors import InputError
 
-ROOT = pathlib.Path(options.__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = {
     "run_classifier.py": options.Classifier,
     "run_pretraining.py": options.PreTraining,

@@ -299,9 +299,9 @@ def check(
             _check_flag(path, name, build.max_predictions_per_seq, max_predictions_per_seq)
         if objectives is not None and build.objective not in objectives:
             raise InputError(
-                f"{path} was made with --objective={build.objective}, says its {NAME}; this "
-                f"version trains on records of {' and '.join(objectives)}. Make the records with "
-                f"--objective={objectives[0]}."
+                f"{path} was made with --objective={build.objective}, says its {NAME}; "
+                f"{' or '.join(objectives)} was wanted. Make the records with "
+                f"--objective={objectives[0]}, or give an --objective of training that fits them."
             )
         first = first or (path, build)
         _check_alike(path, build, *first)

@@ -9,7 +9,9 @@ from bert_tf import checkpoints, files
 from bert_tf.examples import batching
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.phases import Phase
 from bert_tf.training.scores import Scores
+from bert_tf.training.throughput import Meter
 
 # The options that, with those of `start.COURSE`, decide the course of a run.
 _COURSE = (*start_lib.COURSE, "num_train_epochs", "warmup_proportion", "batch_pieces")
@@ -70,9 +72,14 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
         num_pieces=options.batch_pieces,
         first_step=done,
     )
-    speed = loop.run(batches, total, options.train_batch_size, score_epoch)
-    if done < total:
+    phase = Phase(options.max_seq_length, total, options.train_batch_size, options.learning_rate)
+    meter = Meter([phase], done)
+    loop.run(batches, total, meter, score_epoch)
+    if rates := meter.rates():
+        speed = rates.examples_per_second
         print(f"Trained: {speed:.1f} examples/s, evaluation included.", flush=True)
+    loop.log.event(total, "end")
+    loop.log.close()
     checkpoints.save(loop.model, os.path.join(directory.path, "last"))
     return scores
 

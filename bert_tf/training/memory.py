@@ -1,7 +1,7 @@
 """What a device's memory holds while it trains, part by part.
 
-Counted are the arrays that the layers' own operations leave for the backward pass, in float32
-or in the type that layers compute in. Compiled by XLA fewer are left, since it computes cheap
+Counted are the arrays that the layers' operations leave for the backward pass, in float32 or in
+the type that layers compute in. Compiled by XLA fewer are left, since it computes cheap
 elementwise operations anew where they are needed; how many fewer is its choice, and what is
 counted then is a rule made from measurements (`benchmarks/training_memory.py`).
 """
@@ -14,10 +14,10 @@ _FLOAT32 = 4
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MOMENTS = 2  # of AdamW and LAMB
 
-# Arrays of the intermediate size in float32 that the gradient of an activation reads.
-_ACTIVATION_ARRAYS = {"gelu": 4, "gelu_erf": 2, "relu": 1, "tanh": 1, "linear": 0}
-_NORM_ARRAYS = 2  # float32, of the hidden size: centred and normal
-_LOGIT_ARRAYS = 3  # float32: logits, softmax, gradient
+# Arrays in float32 that the gradient of an activation or of LayerNorm needs beside the output.
+# TensorFlow computes factors of a gradient as soon as it can: one array stands for several.
+_ACTIVATION_ARRAYS = {"gelu": 1, "gelu_erf": 1, "relu": 0, "tanh": 0, "linear": 0}
+_NORM_ARRAYS = 3  # centred, twice that, normal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Memory:
       moments: float32, of the optimizer.
       sums: float32, gradients of earlier pieces of the batch.
       layers: what embeddings and layers leave for the backward pass.
-      heads: the same of pooler and heads, with the arrays over the vocabulary.
+      heads: what the heads leave for it; gone when the layers' turn comes.
+      inside: of one layer while it is computed anew for the backward pass.
+      table: float32, gradient of the word embeddings, the first that there is.
       update: float32, gradients and what clipping makes of them; when these are complete, the
         layers' arrays are gone.
     """
@@ -41,13 +43,16 @@ class Memory:
     sums: int
     layers: int
     heads: int
+    inside: int
+    table: int
     update: int
 
     @property
     def total(self):
         """The most at any time."""
         kept = self.weights + self.copies + self.moments + self.sums
-        return kept + max(self.layers + self.heads, self.update)
+        backward = self.layers + self.table + max(self.heads, self.inside)
+        return kept + max(backward, self.update)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,19 +85,20 @@ def estimate(config, settings, num_rows, num_tokens, num_predictions, num_pieces
     """
     num_weights = sum(flops.parameters(config, settings.has_next_sentence).values())
     size = _BYTES[settings.dtype]
-    layer = _layer(config, settings, num_rows, num_tokens)
-    inputs = size * num_rows * num_tokens * config.hidden_size
-    if settings.recompute:  # every layer's input, and the inside of one
-        layers = config.num_hidden_layers * inputs + layer
-    else:
-        layers = config.num_hidden_layers * layer
+    layer, inside = _layer(config, settings, num_rows, num_tokens), 0
+    if settings.recompute:
+        inside = layer + _work(config, settings, num_rows, num_tokens)
+        layer = _inputs(config, settings, num_rows, num_tokens)
     return Memory(
         weights=_FLOAT32 * num_weights,
         copies=0 if size == _FLOAT32 else size * _num_product_weights(config),
         moments=_MOMENTS * _FLOAT32 * num_weights,
         sums=_FLOAT32 * num_weights if num_pieces > 1 else 0,
-        layers=_embeddings(config, settings, num_rows, num_tokens) + layers,
+        layers=_embeddings(config, settings, num_rows, num_tokens)
+        + config.num_hidden_layers * layer,
         heads=_heads(config, settings, num_rows, num_predictions),
+        inside=inside,
+        table=_FLOAT32 * config.vocab_size * config.hidden_size,
         update=(1 if settings.is_compiled else 2) * _FLOAT32 * num_weights,
     )
 
@@ -121,9 +127,8 @@ def _layer(config, settings, num_rows, num_tokens):
     inner = num_rows * num_tokens * config.intermediate_size
     scores = num_rows * config.num_attention_heads * num_tokens**2
     if settings.is_compiled:
-        # Two inputs and outputs of LayerNorm, query, key, value, context; before and after the
-        # activation; softmax and what dropout leaves of it.
-        return 8 * size * hidden + 2 * size * inner + (_FLOAT32 + size) * scores
+        arrays = 9 * size * hidden + (2 * size + _FLOAT32) * inner
+        return arrays + (_FLOAT32 + size) * scores  # softmax and what dropout leaves of it
     masks = 2 if config.hidden_dropout_prob else 0
     # Query, key, value, context, the two outputs of LayerNorm.
     arrays = (6 + masks) * size * hidden + 2 * _NORM_ARRAYS * _FLOAT32 * hidden
@@ -132,6 +137,18 @@ def _layer(config, settings, num_rows, num_tokens):
     if config.attention_probs_dropout_prob:
         return arrays + 2 * size * scores  # mask and product
     return arrays + (size * scores if size != _FLOAT32 else 0)
+
+
+def _work(config, settings, num_rows, num_tokens):
+    """Bytes that gradients need while a layer is computed anew; arrays of the activation."""
+    arrays = 1 if settings.is_compiled else 5
+    return arrays * _FLOAT32 * num_rows * num_tokens * config.intermediate_size
+
+
+def _inputs(config, settings, num_rows, num_tokens):
+    """Bytes that a layer leaves that is computed anew: its input; XLA keeps another array."""
+    arrays = 2 if settings.is_compiled else 1
+    return arrays * _BYTES[settings.dtype] * num_rows * num_tokens * config.hidden_size
 
 
 def _embeddings(config, settings, num_rows, num_tokens):
@@ -144,12 +161,12 @@ def _embeddings(config, settings, num_rows, num_tokens):
 
 
 def _heads(config, settings, num_rows, num_predictions):
-    """Bytes of the heads; the pooler's few are left out."""
+    """Bytes of the masked LM head; the few of the others are left out."""
     size = _BYTES[settings.dtype]
     hidden = num_rows * num_predictions * config.hidden_size
+    arrays = (_NORM_ARRAYS + _ACTIVATION_ARRAYS[config.hidden_act]) * _FLOAT32 + 2 * size
     logits = num_rows * num_predictions * config.vocab_size
-    arrays = (_NORM_ARRAYS + _ACTIVATION_ARRAYS[config.hidden_act]) * _FLOAT32 + 3 * size
-    return arrays * hidden + _LOGIT_ARRAYS * _FLOAT32 * logits
+    return arrays * hidden + _FLOAT32 * logits  # softmax less the labels
 
 
 def _num_product_weights(config):

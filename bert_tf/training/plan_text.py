@@ -81,8 +81,10 @@ def _memory(plans):
         "moments": "moments of the optimizer",
         "sums": "sums of gradients",
         "layers": "kept of embeddings and layers",
+        "table": "gradient of the word embeddings",
         "heads": "kept of the heads",
-        "update": "gradients, when these are gone",
+        "inside": "or of a layer computed anew",
+        "update": "or, instead of these, all gradients",
     }
     yield "devices used", [f"{plan.num_devices}" for plan in plans]
     yield "examples per device and update", [str(_share(plan)) for plan in plans]
@@ -93,7 +95,9 @@ def _memory(plans):
     )
     yield "memory of a device at most", [_bytes(plan.memory.total) for plan in plans]
     for field, label in names.items():
-        yield f"  {label}", [_bytes(getattr(plan.memory, field)) for plan in plans]
+        sizes = [getattr(plan.memory, field) for plan in plans]
+        if any(sizes):
+            yield f"  {label}", [_bytes(size) for size in sizes]
 
 
 def _share(plan):
@@ -127,24 +131,13 @@ def _whole(plans):
 
 
 def _notes(plans, hardware):
+    """Each note once, with the phases that it is about."""
+    found = {}
     for number, plan in enumerate(plans, start=1):
-        if not plan.num_rows:
-            yield (
-                f"phase {number} does not fit: {_bytes(plan.memory.total)} for one example a "
-                "device; try --recompute, --dtype=bfloat16, a shorter length or a smaller model."
-            )
-        if plan.num_devices < hardware.num_devices:
-            yield (
-                f"phase {number}: {plan.phase.batch_size} examples are shared out evenly over "
-                f"{plan.num_devices} of the {hardware.num_devices} devices; a multiple of "
-                f"{hardware.num_devices} uses all of them."
-            )
-        slow = {name: seconds or 0.0 for name, seconds in plan.seconds.items()}
-        if slow["computing"] < 0.5 * sum(slow.values()):
-            yield (
-                f"phase {number}: {_share(plan)} example(s) a device compute for less time than an "
-                "update takes otherwise; a larger batch (LAMB) or fewer devices waste less."
-            )
+        for note in _phase_notes(plan, hardware):
+            found.setdefault(note, []).append(str(number))
+    for note, numbers in found.items():
+        yield f"phase {' and '.join(numbers)}: {note}"
     unknown = [name for name, seconds in plans[0].seconds.items() if seconds is None]
     if unknown:
         yield f"not known for this hardware and not counted: {', '.join(unknown)}."
@@ -152,6 +145,24 @@ def _notes(plans, hardware):
         "memory is an estimate, the time rests on the assumed utilisation; reading data, saving "
         "and evaluation come on top."
     )
+
+
+def _phase_notes(plan, hardware):
+    if not plan.num_rows:
+        yield (
+            f"does not fit: {_bytes(plan.memory.total)} for one example a device; try --recompute, "
+            "--dtype=bfloat16, a shorter length or a smaller model."
+        )
+    if plan.num_devices < hardware.num_devices:
+        yield (
+            f"{plan.phase.batch_size} examples are shared out evenly over {plan.num_devices} of "
+            f"the {hardware.num_devices} devices; a multiple of {hardware.num_devices} uses all."
+        )
+    if plan.seconds["computing"] < 0.5 * plan.step_seconds:
+        yield (
+            f"{_share(plan)} example(s) a device compute for less time than an update takes "
+            "otherwise; a larger batch (LAMB) or fewer devices waste less."
+        )
 
 
 def _row(label, cells):

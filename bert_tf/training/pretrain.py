@@ -1,27 +1,27 @@
 """`run_pretraining.py`: masked LM and next sentence prediction on TFRecords (paper section 3.1).
 
-Files in `--output_dir` beside those of a model directory: eval_results.txt with the released keys.
+Files in `--output_dir` beside those of a model directory: eval_results.txt with the released keys,
+metrics.jsonl and report.html.
 """
 
 import collections
+import dataclasses
 import os
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import checkpoints, features, files, flagging
+from bert_tf import checkpoints, flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, packing
-from bert_tf.examples.pretraining import PAIR_OBJECTIVES
+from bert_tf.examples import packing
 from bert_tf.progress import Progress
 from bert_tf.records import check, manifest, read
-from bert_tf.training import finetune, objectives
+from bert_tf.training import finetune, flops, hardware, objectives, peak, phases, plan, report
+from bert_tf.training import pretraining_data as data_lib
 from bert_tf.training import start as start_lib
-from bert_tf.training import strategy as strategy_lib
-
-# Records are padded to the full length; two pieces of a batch leave out most of that.
-_NUM_PIECES = 2
+from bert_tf.training.pretraining_data import PhaseData
+from bert_tf.training.throughput import Meter
 
 
 def run(options):
@@ -31,25 +31,69 @@ def run(options):
       options: `options.PreTraining`.
     """
     start = start_lib.check(options, _vocab_file(options))
-    packing.check_length(options.max_seq_length, start.config, shortest=5)
-    train_files = files.expand(options.input_file, "--input_file")
-    eval_files = files.expand(options.eval_input_file or options.input_file, "--eval_input_file")
-    sizes = _sizes([*train_files, *eval_files], start.vocabulary, options)
-    for paths in (train_files, eval_files):
-        check.record_names(paths, features.PRETRAINING, sizes)
-        check.check_ids(paths, start.config.vocab_size)
+    objective = objectives.PRETRAINING_OBJECTIVES[options.objective]
+    start = dataclasses.replace(
+        start, config=dataclasses.replace(start.config, is_causal=objective.is_causal)
+    )
+    course = [
+        _phase_data(start, phase, number, options, objective)
+        for number, phase in enumerate(phases.parse(options.phases, options))
+    ]
+    eval_records = data_lib.records(
+        options.eval_input_file or options.input_file,
+        "--eval_input_file",
+        course[-1].phase.max_seq_length,
+        start.vocabulary,
+        options,
+        objective,
+    )
+    _check_warmup(course, options)
     strategy = start_lib.set_up(options)
+    for each in course:
+        data_lib.check_batch_size(each.phase, options, strategy)
     directory = model_directory.prepare(
-        options.output_dir, start.config, start.vocab_file, _card(options, start)
+        options.output_dir, start.config, start.vocab_file, _card(options, start, course, objective)
     )
     flagging.announce(options)
+    if options.dry_run:
+        print(_plan(start.config, options), flush=True)
+        return
     if options.do_train:
-        model, step = _train(start, train_files, sizes, options, strategy, directory)
+        loop = _train(start, course, options, strategy, directory, objective)
+        model, step = loop.model, loop.step
     else:
-        model, step = start_lib.trained_model(directory, start), 0
-    if options.do_eval:
-        results = {"global_step": step} | evaluate(model, eval_files, sizes, options)
-        finetune.write_results(options.output_dir, results)
+        loop, model, step = None, start_lib.trained_model(directory, start), 0
+    if options.do_eval and start_lib.is_chief(strategy):
+        metrics = evaluate(model, eval_records, objective, options)
+        finetune.write_results(options.output_dir, {"global_step": step} | metrics)
+        if loop:
+            loop.log.evaluation(step, metrics)
+    if loop:
+        loop.log.event(step, "end")
+        loop.log.close()
+        if start_lib.is_chief(strategy):
+            print(f"Report: {report.write(directory.path)}", flush=True)
+
+
+def _plan(config, options):
+    """What the run would take on this machine."""
+    shared = {field.name for field in dataclasses.fields(plan.PlanOptions)} & vars(options).keys()
+    values = {name: getattr(options, name) for name in shared}
+    planned = plan.PlanOptions(**values, hardware="this machine", jit_compile=False)
+    return plan.describe(config, planned, hardware.here(options.dtype))
+
+
+def _phase_data(start, phase, number, options, objective):
+    packing.check_length(phase.max_seq_length, start.config, shortest=5)
+    records = data_lib.records(
+        options.input_file,
+        "--input_file",
+        phase.max_seq_length,
+        start.vocabulary,
+        options,
+        objective,
+    )
+    return PhaseData(phase, number, records)
 
 
 def _vocab_file(options):
@@ -65,105 +109,150 @@ def _vocab_file(options):
     )
 
 
-def _sizes(paths, vocabulary, options):
-    """Dict from axis letter to length; checks the records against their manifests."""
-    num_predictions = options.max_predictions_per_seq
-    builds = manifest.check(
-        paths,
-        vocabulary=vocabulary,
-        do_lower_case=not vocabulary.is_cased,
-        max_seq_length=options.max_seq_length,
-        max_predictions_per_seq=num_predictions,
-        objectives=PAIR_OBJECTIVES,
-    )
-    if num_predictions is None and builds[0]:
-        num_predictions = builds[0].max_predictions_per_seq
-    elif num_predictions is None:
-        num_predictions = check.num_values(paths[0], features.MASKED_LM_POSITIONS)
-    return {"T": options.max_seq_length, "P": num_predictions}
+def _check_warmup(course, options):
+    num_steps = _num_steps(course)
+    if options.num_warmup_steps >= num_steps:
+        raise InputError(
+            f"--num_warmup_steps={options.num_warmup_steps} must be below the {num_steps} steps "
+            "of --phases."
+        )
 
 
-def _card(options, start):
+def _num_steps(course):
+    return sum(each.phase.num_steps for each in course)
+
+
+def _card(options, start, course, objective):
+    tasks = {"mlm_nsp": "masked-lm-and-next-sentence"}  # as the first version wrote it
     return model_directory.Card(
         kind="pretrain",
-        task="masked-lm-and-next-sentence",
-        num_texts=2,
+        task=tasks.get(options.objective, options.objective),
+        num_texts=2 if objective.has_pair else 1,
         do_lower_case=not start.vocabulary.is_cased,
-        max_seq_length=options.max_seq_length,
+        max_seq_length=max(each.phase.max_seq_length for each in course),
     )
 
 
-def _train(start, paths, sizes, options, strategy, directory):
-    """Trains to the end; returns (model, number of updates)."""
-    strategy_lib.check_batch_size(strategy, options.train_batch_size)
-    course = (*start_lib.COURSE, "num_train_steps", "num_warmup_steps")
-    identity = {name: getattr(options, name) for name in course}
-    num_records = [check.num_records(path) for path in paths]
-    identity["records"] = dict(zip(map(os.path.basename, paths), num_records, strict=True))
+def _identity(course, options):
+    """What decides the course of the run."""
+    names = (*start_lib.COURSE, "num_warmup_steps", "objective", "dynamic_masking")
+    identity = {name: getattr(options, name) for name in names}
+    # Padding changes the order of sums, and pieces do.
+    identity |= {
+        "gradient_accumulation_steps": options.gradient_accumulation_steps,
+        "length_buckets": options.length_buckets,
+    }
+    paths = sorted({path for each in course for path in each.records.paths})
+    identity["phases"] = [dataclasses.astuple(each.phase) for each in course]
+    identity["phases"] = [list(each) for each in identity["phases"]]
+    identity["records"] = {os.path.basename(path): check.num_records(path) for path in paths}
     if hashes := [each for each in map(manifest.sha256, paths) if each]:
         identity["records_sha256"] = hashes
-    schedule = start_lib.new_schedule(options, options.num_train_steps, options.num_warmup_steps)
-    loop = start_lib.new_loop(
-        start, options, strategy, directory, objectives.PRETRAINING, schedule, identity
+    return identity
+
+
+def _train(start, course, options, strategy, directory, objective):
+    """Trains to the end; returns the `Loop`."""
+    num_steps = _num_steps(course)
+    ends = np.cumsum([each.phase.num_steps for each in course]).tolist()
+    readers = [each.reader(options, start.vocabulary) for each in course]
+
+    def record_files(step):
+        number = next(n for n, end in enumerate(ends) if step <= end)
+        first = ends[number] - course[number].phase.num_steps
+        return sorted({path for path, _ in readers[number].sources(step - 1 - first)})
+
+    schedule = start_lib.new_schedule(
+        options,
+        num_steps,
+        options.num_warmup_steps,
+        peaks=[(each.phase.num_steps, each.phase.learning_rate) for each in course],
     )
+    loop = start_lib.new_loop(
+        start,
+        options,
+        strategy,
+        directory,
+        objective,
+        schedule,
+        _identity(course, options),
+        record_files,
+    )
+    loop.model.encoder.recompute = options.recompute
     done = loop.restore()
     print(
-        f"Pre-training: {sum(num_records)} records in {len(paths)} file(s), "
-        f"{options.num_train_steps} steps of {options.train_batch_size}, "
+        f"Pre-training: {sum(reader.num_records for reader in readers)} records in "
+        f"{sum(len(each.records.paths) for each in course)} file(s), {num_steps} steps, "
         f"{strategy.num_replicas_in_sync} replica(s)"
         + (f"; going on after step {done}." if done else "."),
         flush=True,
     )
-    batches = read.read(
-        paths,
-        features.PRETRAINING,
-        sizes,
-        batch_size=options.train_batch_size,
-        seed=options.random_seed,
-        start_batch=done,
+    meter = Meter(
+        [each.phase for each in course],
+        done,
+        [
+            flops.per_token(
+                start.config, *_sizes(each, objective), has_next_sentence=objective.has_pair
+            )
+            for each in course
+        ],
+        peak.of_strategy(strategy, options.dtype) if done < num_steps else None,
     )
-    shares = (_shared_out(b, strategy.num_replicas_in_sync) for b in batches.as_numpy_iterator())
-    with read.naming_damaged_file(paths):
-        loop.run(shares, options.num_train_steps, options.train_batch_size)
-    checkpoints.save(loop.model, os.path.join(directory.path, "last"))
-    return loop.model, options.num_train_steps
+    for each, reader, end in zip(course, readers, ends, strict=True):
+        if loop.step < end:
+            _train_phase(loop, each, reader, end, options, strategy, meter)
+    if start_lib.is_chief(strategy):
+        checkpoints.save(loop.model, os.path.join(directory.path, "last"))
+    return loop
 
 
-def _shared_out(batch, replicas):
-    """A batch of records as each replica's pieces, without most of the padding."""
-    lengths = batch[features.MASK.name].sum(axis=1)
-    shares = batching.share_out(np.arange(len(lengths)), lengths, replicas, _NUM_PIECES)
-    return [tuple(_cut(batch, rows, lengths) for rows in pieces) for pieces in shares]
+def _sizes(each, objective):
+    """T and the predictions of a row; a left-to-right model predicts every token."""
+    sizes = each.records.sizes
+    return sizes["T"], sizes["T"] if objective.is_causal else sizes["P"]
 
 
-def _cut(batch, rows, lengths):
-    """Some rows of a batch, as long as the longest of them."""
-    longest = int(lengths[rows].max(initial=1))
-    per_token = {feature.name for feature in features.ENCODER_INPUTS}
-    return {
-        name: values[rows, :longest] if name in per_token else values[rows]
-        for name, values in batch.items()
-    }
+def _train_phase(loop, each, reader, end, options, strategy, meter):
+    phase = each.phase
+    first = end - phase.num_steps
+    loop.new_phase(
+        {"max_seq_length": phase.max_seq_length, "train_batch_size": phase.batch_size},
+        is_new=loop.step == first,
+    )
+    start_batch = loop.step - first
+    with read.naming_damaged_file(each.records.paths):
+        if options.length_buckets:
+            batches = each.device_batches(reader, options, strategy, start_batch)
+            loop.run_on_devices(
+                batches,
+                end,
+                meter,
+                lengths=options.lengths(phase.max_seq_length),
+                steps_per_call=options.iterations_per_loop,
+            )
+        else:
+            loop.run(each.host_batches(reader, options, strategy, start_batch), end, meter)
 
 
-def evaluate(model, paths, sizes, options):
+def evaluate(model, records, objective, options):
     """Losses and accuracies over held-out records, each a mean over all predictions.
 
     Args:
       model: `PretrainingModel`.
-      paths: list of record files.
-      sizes: dict from axis letter to length.
+      records: `pretraining_data.Records`.
+      objective: `objectives.PretrainingObjective`.
       options: `options.PreTraining`.
 
     Returns:
-      dict with `loss`, `masked_lm_loss`, `masked_lm_accuracy`, `next_sentence_loss` and
-      `next_sentence_accuracy`.
+      dict with `loss` and, of each loss, e.g. `masked_lm_loss` and `masked_lm_accuracy`.
     """
-    measure = tf.function(
-        lambda batch: objectives.PRETRAINING.measure(model(batch, training=False), batch),
-        reduce_retracing=True,
-    )
-    batches = read.read_once(paths, features.PRETRAINING, sizes, batch_size=options.eval_batch_size)
+
+    @tf.function(reduce_retracing=True)
+    def measure(batch):
+        batch = objective.prepare(batch)
+        return objective.measure(model(batch, training=False), batch)
+
+    batches = records.reader(options.eval_batch_size, options.random_seed).once()
     if options.max_eval_steps:
         batches = batches.take(options.max_eval_steps)
     totals = collections.defaultdict(lambda: np.zeros(2))
@@ -174,4 +263,4 @@ def evaluate(model, paths, sizes, options):
         progress.advance()
     progress.close()
     means = {name: total / max(1.0, count) for name, (total, count) in totals.items()}
-    return means | {"loss": means["masked_lm_loss"] + means["next_sentence_loss"]}
+    return means | {"loss": sum(means[name] for name in objective.losses)}

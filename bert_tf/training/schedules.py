@@ -29,6 +29,8 @@ class Schedule:
       kind: "linear", "polynomial", "cosine" or "constant".
       power: of the polynomial; 0.5, which falls late, goes with LAMB (arXiv 1904.00962).
       end_ratio: what the decay falls to, as a share of the peak.
+      peaks: tuple of (number of updates, peak) that follow one another, in place of `peak`: the
+        one curve is scaled to them, so that a phase may have a rate of its own. Empty: `peak`.
     """
 
     peak: float
@@ -37,6 +39,7 @@ class Schedule:
     kind: str = "linear"
     power: float = 1.0
     end_ratio: float = 0.0
+    peaks: tuple = ()
 
     def __call__(self, update):
         """Learning rate, float32 scalar, of update number `update` (1 is the first)."""
@@ -45,4 +48,11 @@ class Schedule:
         end = self.num_steps + 1
         ahead = tf.clip_by_value((end - update) / (end - self.num_warmup_steps), 0.0, 1.0)
         fall = self.end_ratio + (1.0 - self.end_ratio) * _DECAYS[self.kind](ahead, self.power)
-        return self.peak * tf.where(update < self.num_warmup_steps, rise, fall)
+        return self._peak(update) * tf.where(update < self.num_warmup_steps, rise, fall)
+
+    def _peak(self, update):
+        peak, end = tf.constant(self.peak, tf.float32), 0
+        for count, value in self.peaks:
+            peak = tf.where(update > end, tf.constant(value, tf.float32), peak)
+            end += count
+        return peak

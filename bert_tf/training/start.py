@@ -17,6 +17,7 @@ from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.loop import Loop
 from bert_tf.training.loss_scale import LossScale
 from bert_tf.training.schedules import Schedule
+from bert_tf.training.workers import Workers
 
 _PRETRAINING_HEADS = (r"cls[/.](predictions|seq_relationship)[/.].*",)
 _CLASSIFIER_HEADS = (r"output_(weights|bias)", r"classifier\..*")
@@ -114,8 +115,20 @@ def set_up(options):
     return strategy_lib.make(options.distribution_strategy)
 
 
-def new_schedule(options, num_steps, num_warmup_steps):
-    """The `Schedule` that the options ask for, over so many updates."""
+def is_chief(strategy):
+    """Whether this process, of those of the run, writes what is kept."""
+    return Workers(strategy).is_chief
+
+
+def new_schedule(options, num_steps, num_warmup_steps, peaks=()):
+    """The `Schedule` that the options ask for, over so many updates.
+
+    Args:
+      options: `options.Training`.
+      num_steps: int.
+      num_warmup_steps: int.
+      peaks: see `schedules.Schedule`.
+    """
     return Schedule(
         options.learning_rate,
         num_steps,
@@ -123,10 +136,11 @@ def new_schedule(options, num_steps, num_warmup_steps):
         kind=options.lr_schedule,
         power=options.lr_power,
         end_ratio=options.lr_end_ratio,
+        peaks=tuple(peaks),
     )
 
 
-def new_loop(start, options, strategy, directory, objective, schedule, identity):
+def new_loop(start, options, strategy, directory, objective, schedule, identity, record_files=None):
     """Makes model, optimizer and loop under the strategy, with the initial weights.
 
     Once the directory turns out to be this run's, the options go to its flags.txt: those of a
@@ -139,12 +153,13 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
       directory: `ModelDirectory`, see `model_directory.prepare`.
       objective: `objectives.Objective`.
       schedule: `schedules.Schedule`.
-      identity: dict, see `loop.Loop`.
+      identity, record_files: see `loop.Loop`.
     """
     with strategy.scope():
         model = model_directory.new_model(start.config, directory.card)
         _load_initial_weights(model, start.checkpoint, directory.card.kind)
-        _describe(directory, start)
+        if is_chief(strategy):
+            _describe(directory, start)
         optimizer = _new_optimizer(options, model, schedule)
     loop = Loop(
         model=model,
@@ -154,8 +169,12 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity)
         directory=directory.path,
         random_seed=options.random_seed,
         save_steps=options.save_checkpoints_steps,
+        log_steps=options.log_steps,
         identity=identity,
+        record_files=record_files,
     )
+    if not is_chief(strategy):
+        return loop
     files.write_text(os.path.join(directory.path, "flags.txt"), flagging.to_flagfile(options))
     return loop
 

@@ -1,5 +1,8 @@
 """The `tf.distribute` strategy of a run."""
 
+import json
+import os
+
 import tensorflow as tf
 
 from bert_tf.errors import InputError
@@ -9,11 +12,22 @@ def make(distribution_strategy):
     """Makes the strategy that `--distribution_strategy` names.
 
     Args:
-      distribution_strategy: "auto", "one_device" or "mirrored".
+      distribution_strategy: "auto", "one_device", "mirrored" or "multi_worker".
 
     Returns:
       `tf.distribute.Strategy`.
+
+    Raises:
+      InputError: multi_worker without TF_CONFIG.
     """
+    if distribution_strategy in ("auto", "multi_worker") and _num_workers() > 1:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    if distribution_strategy == "multi_worker":
+        raise InputError(
+            "--distribution_strategy=multi_worker needs the environment variable TF_CONFIG, with "
+            'two or more workers: {"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": '
+            '{"type": "worker", "index": 0}}, the index its own on each host.'
+        )
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     if distribution_strategy == "mirrored" or (distribution_strategy == "auto" and len(gpus) > 1):
         cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
@@ -34,6 +48,24 @@ def mirrored(devices):
     on_gpus = "GPU" in devices[0].upper()
     cross_device_ops = None if on_gpus else tf.distribute.ReductionToOneDevice()
     return tf.distribute.MirroredStrategy(devices, cross_device_ops=cross_device_ops)
+
+
+def _num_workers():
+    """Processes that TF_CONFIG names; 0 without it."""
+    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+    return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker"))
+
+
+def local_replicas(strategy):
+    """range of the numbers, among all replicas, of those of this process."""
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return range(strategy.num_replicas_in_sync)
+    cluster = strategy.cluster_resolver.cluster_spec().as_dict()
+    num_chiefs = len(cluster.get("chief", ()))
+    resolver = strategy.cluster_resolver
+    worker = resolver.task_id + (num_chiefs if resolver.task_type == "worker" else 0)
+    here = strategy.num_replicas_in_sync // sum(map(len, cluster.values()))
+    return range(worker * here, (worker + 1) * here)
 
 
 def check_batch_size(strategy, batch_size):

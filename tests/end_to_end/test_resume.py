@@ -60,7 +60,7 @@ def test_kill_9_and_restart_give_the_same_weights(checkout, run, environment, ti
     )
     run(arguments(tiny_bert, "straight"))
     killed = arguments(tiny_bert, "killed")
-    first_state = checkout / "killed" / "training" / "checkpoint"
+    first_state = checkout / "killed" / "training" / "step-3"
     assert kill_once_saved(killed, checkout, environment, first_state)
     assert not (checkout / "killed" / "last").exists()
     assert "going on after step" in run(killed)

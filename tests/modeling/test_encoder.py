@@ -107,10 +107,9 @@ def test_a_packed_row_is_its_texts_in_rows_of_their_own(encoder, causal, is_caus
     for row, ids in enumerate(batch["sequence_ids"]):
         for text in range(1, ids.max() + 1):
             chosen = ids == text
-            alone = encoder({name: batch[name][row : row + 1, chosen] for name in INPUTS})
-            np.testing.assert_allclose(
-                together[row, chosen], alone["sequence_output"][0], rtol=0, atol=2e-6
-            )
+            alone = {name: np.pad(batch[name][row, chosen], (0, 1))[None] for name in INPUTS}
+            found = encoder(alone)["sequence_output"][0, :-1]
+            np.testing.assert_allclose(together[row, chosen], found, rtol=0, atol=1e-6)
 
 
 def step(encoder, batch, seed, wrap=lambda function: function):
@@ -153,7 +152,8 @@ MODES = {
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_recomputation_gives_the_same_gradients(mode, policy):
     """Dropout included: what is computed again draws the masks of the first time."""
-    encoder = harness.randomize(Encoder(harness.config(is_causal=True), dtype=policy))
+    config = harness.config(is_causal=True, num_hidden_layers=1 if mode == "compiled" else 2)
+    encoder = harness.randomize(Encoder(config, dtype=policy))
     batch = {name: tf.constant(packed()[name]) for name in (*INPUTS, "sequence_ids")}
     found = []
     for recompute in (False, True):
@@ -202,7 +202,7 @@ def test_recomputation_on_replicas():
 
 def products(recompute):
     """Matrix products in the compiled training step."""
-    encoder = Encoder(harness.config())
+    encoder = Encoder(harness.config(num_hidden_layers=1))
     encoder.recompute = recompute
     batch = {name: tf.constant(harness.batch()[name]) for name in INPUTS}
     run = tf.function(lambda *args: step(encoder, *args), jit_compile=True)
@@ -212,7 +212,7 @@ def products(recompute):
 
 def test_the_compiler_does_not_take_recomputation_out():
     """Forward, a block has six products; all but the last, of which no gradient asks, return."""
-    assert products(recompute=True) - products(recompute=False) >= 5 * harness.L
+    assert products(recompute=True) - products(recompute=False) >= 5
 
 
 def test_serialization(encoder):

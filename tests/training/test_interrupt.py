@@ -1,6 +1,7 @@
 """A first signal is noted and answered with status 75; a second one ends the process at once."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 import pytest
 
 from bert_tf.training.interrupt import Interrupt, Interrupted
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
 
 # Prints a line once it listens; ends by itself, with status 0, if nobody interrupts it.
 WAITS = """
@@ -42,6 +45,7 @@ def start():
     def start(work, *arguments):
         process = subprocess.Popen(
             [sys.executable, "-c", WAITS.replace("WORK", work), *arguments],
+            cwd=REPOSITORY,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -16,7 +16,9 @@ from bert_tf.training import objectives, roles
 from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.loop import Loop
 from bert_tf.training.optimizer import AdamW
+from bert_tf.training.phases import Phase
 from bert_tf.training.schedules import Schedule
+from bert_tf.training.throughput import Meter
 
 NUM_STEPS, NUM_ROWS, BATCH_SIZE = 7, 29, 8
 
@@ -61,7 +63,7 @@ def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, ident
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work
         )
-    return Loop(
+    loop = Loop(
         model=model,
         objective=objectives.CLASSIFICATION,
         optimizer=optimizer,
@@ -71,6 +73,12 @@ def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, ident
         save_steps=save_steps,
         identity=identity or {"seed": seed},
     )
+    loop.restore()
+    return loop
+
+
+def run(loop, batches, num_steps, after_update=None):
+    loop.run(batches, num_steps, Meter([Phase(17, NUM_STEPS, BATCH_SIZE, 2e-3)]), after_update)
 
 
 def batches(replicas=1, pieces=1, first_step=0):
@@ -90,7 +98,7 @@ def weights(loop):
 
 def trained(directory, replicas=1, pieces=1):
     loop = make_loop(directory, replicas)
-    loop.run(batches(replicas, pieces), NUM_STEPS, BATCH_SIZE)
+    run(loop, batches(replicas, pieces), NUM_STEPS)
     return weights(loop)
 
 
@@ -115,14 +123,14 @@ def test_training_changes_every_weight(whole, tmp_path):
 
 def test_a_restart_goes_on_bit_for_bit_with_dropout(tmp_path):
     straight = make_loop(tmp_path / "straight", dropout=0.3)
-    straight.run(batches(pieces=2), NUM_STEPS, BATCH_SIZE)
+    run(straight, batches(pieces=2), NUM_STEPS)
 
     killed = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
     with pytest.raises(KeyboardInterrupt):
-        killed.run(interrupted(batches(pieces=2), after=5), NUM_STEPS, BATCH_SIZE)
+        run(killed, interrupted(batches(pieces=2), after=5), NUM_STEPS)
     again = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
-    assert again.restore() == 3
-    again.run(batches(pieces=2, first_step=3), NUM_STEPS, BATCH_SIZE)
+    assert again.step == 3
+    run(again, batches(pieces=2, first_step=3), NUM_STEPS)
 
     expected = weights(straight)
     for name, value in weights(again).items():
@@ -139,7 +147,7 @@ def test_dropout_masks_differ_between_replicas_and_steps(tmp_path):
 
     @tf.function
     def seeds(update):
-        values = loop._strategy.run(lambda: loop._dropout_seed(update, 0, 1))
+        values = loop._strategy.run(lambda: loop._dropout_seed(update, 0, 1, None))
         return loop._strategy.experimental_local_results(values)
 
     found = [tuple(seed.numpy()) for step in (1, 2) for seed in seeds(tf.constant(step))]
@@ -154,7 +162,7 @@ def test_another_run_is_not_mixed_into_a_directory(tmp_path):
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_state(tmp_path):
     loop = make_loop(tmp_path, save_steps=1)
-    loop.run(batches(), 1, BATCH_SIZE)
+    run(loop, batches(), 1)
     loop.model.trainable_variables[0].assign(loop.model.trainable_variables[0] * np.nan)
-    with pytest.raises(FloatingPointError, match="step 2.*ckpt-1"):
-        loop.run(batches(first_step=1), NUM_STEPS, BATCH_SIZE)
+    with pytest.raises(FloatingPointError, match="Step 2.*step-1"):
+        run(loop, batches(first_step=1), NUM_STEPS)

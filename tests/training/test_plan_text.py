@@ -53,9 +53,17 @@ def test_memory_is_that_of_the_parts():
     text = describe("h100x8")
     (total, *_) = row(text, "memory of a device at most")
     parts = ("weights", "weights in the type of the layers", "moments of the optimizer")
-    parts += ("sums of gradients", "kept of embeddings and layers", "kept of the heads")
+    parts += ("kept of embeddings and layers", "kept of the heads")
+    parts += ("gradient of the word embeddings",)
     sizes = [float(row(text, part)[0].removesuffix(" GB")) for part in parts]
     assert sum(sizes) == pytest.approx(float(total.removesuffix(" GB")), abs=0.03)
+
+
+def test_only_what_there_is_has_a_row():
+    assert "sums of gradients" not in describe("h100x8")
+    assert "of a layer computed anew" not in describe("h100x8")
+    assert "sums of gradients" in describe("h100x8", train_batch_size=65536)
+    assert "of a layer computed anew" in describe("h100x8", recompute=True)
 
 
 def test_devices_that_hardly_compute_are_noted():

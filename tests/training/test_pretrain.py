@@ -1,13 +1,18 @@
 """Pre-training on records of every form that they come in."""
 
 import json
+import random
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import pretrain
+from bert_tf.training import start as start_lib
+from bert_tf.training.loop import Loop
 from tests.reference import records
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
@@ -83,3 +88,195 @@ def test_the_number_of_predictions_is_that_of_the_records_unless_given(bert):
     results(bert, path)
     with pytest.raises(InputError, match="Give --max_predictions_per_seq=3"):
         results(bert, path, max_predictions_per_seq=20)
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+@pytest.fixture
+def dropout(bert):
+    """The directory, with a config that drops."""
+    rates = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    (bert / "bert_config.json").write_text(json.dumps(CONFIG | rates))
+    return bert
+
+
+def many_records(bert, name, num_tokens, count=23, **changes):
+    """Records of `num_tokens` at the most, with repeated words."""
+    rng = random.Random(num_tokens)
+    values = []
+    for number in range(count):
+        text = [rng.randrange(5, len(TOKENS)) for _ in range(rng.randint(5, num_tokens - 4))]
+        positions = sorted(rng.sample(range(1, 5), 2))
+        values.append(
+            records.pretraining_values(
+                [2, *text, 3, 8, 3],
+                positions,
+                [rng.randrange(5, len(TOKENS)) for _ in positions],
+                type_ids=[0] * (len(text) + 2) + [1] * 2,
+                pair_label=number % 2,
+                sizes={"T": num_tokens, "P": 3},
+            )
+        )
+    (bert / name).mkdir()
+    path = records.write_file(bert / name / "a.tfrecord", values)
+    if changes:
+        lengths = {"max_seq_length": num_tokens, "max_predictions_per_seq": 3}
+        records.enter([path], Vocabulary(TOKENS), **lengths | changes)
+    return path
+
+
+def trained(bert, path, name, **changes):
+    """The weights after a run of seven updates."""
+    values = {
+        "bert_config_file": f"{bert}/bert_config.json",
+        "output_dir": str(bert / name),
+        "input_file": path,
+        "max_seq_length": 17,
+        "do_train": True,
+        "num_train_steps": 7,
+        "num_warmup_steps": 2,
+        "train_batch_size": 8,
+        "learning_rate": 1e-2,
+        "max_grad_norm": 0.5,
+        "log_steps": 1,
+    }
+    pretrain.run(options.PreTraining(**values | changes))
+    return weights(bert / name)
+
+
+def weights(directory):
+    reader = tf.train.load_checkpoint(str(directory / "last" / "bert_model.ckpt"))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def assert_close(found, wanted, tolerance):
+    assert found.keys() == wanted.keys()
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name], values, atol=tolerance, err_msg=name)
+
+
+@pytest.fixture
+def replicas(monkeypatch):
+    """Sets the number of replicas of the next runs."""
+
+    def use(number):
+        devices = [f"/cpu:{index}" for index in range(number)]
+        monkeypatch.setattr(
+            start_lib.strategy_lib, "make", lambda _: start_lib.strategy_lib.mirrored(devices)
+        )
+
+    return use
+
+
+def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout, replicas):
+    """With dropout: a row of the global batch has its own mask wherever it is computed."""
+    path = many_records(dropout, "records", 17)
+    wanted = trained(dropout, path, "host")
+    of_four = {"length_buckets": "17", "gradient_accumulation_steps": 4}
+    of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 3}
+    assert_close(trained(dropout, path, "pieces", gradient_accumulation_steps=4), wanted, 1e-6)
+    assert_close(trained(dropout, path, "fed by tf.data", **of_four), wanted, 1e-6)
+    replicas(2)
+    assert_close(trained(dropout, path, "two replicas", **of_two), wanted, 1e-6)
+    replicas(4)
+    assert_close(trained(dropout, path, "four replicas"), wanted, 1e-6)
+
+
+def test_buckets_change_padding_and_nothing_else(bert):
+    path = many_records(bert, "records", 17)
+    wanted = trained(bert, path, "host")
+    changes = {"length_buckets": "11,13", "gradient_accumulation_steps": 2}
+    assert_close(trained(bert, path, "buckets", **changes), wanted, 1e-6)
+    last = lines(bert / "buckets")[-2]
+    assert 0 < last["real_share"] < 1
+
+
+def lines(directory):
+    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses(directory):
+    """Step to loss, of every update."""
+    return {line["step"]: line["loss"] for line in lines(directory) if "loss" in line}
+
+
+PHASES = {"phases": "17:4,29:3:4:5e-3", "save_checkpoints_steps": 2}
+
+
+@pytest.mark.parametrize(("killed_after", "buckets"), [(3, None), (4, None), (5, "17")])
+def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, monkeypatch, killed_after, buckets):
+    paths = ",".join(many_records(dropout, f"of_{size}", size) for size in (17, 29))
+    changes = PHASES | {"length_buckets": buckets, "iterations_per_loop": 1}
+    wanted = trained(dropout, paths, "straight", **changes)
+    check = Loop._check
+
+    def stops(self, step, values):
+        check(self, step, values)
+        if step == killed_after:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(Loop, "_check", stops)
+        with pytest.raises(KeyboardInterrupt):
+            trained(dropout, paths, "killed", **changes)
+    found = trained(dropout, paths, "killed", **changes)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+    assert losses(dropout / "killed") == losses(dropout / "straight")
+    assert len(losses(dropout / "killed")) == 7
+
+
+def test_each_phase_takes_the_records_of_its_length(bert):
+    paths = many_records(bert, "of_17", 17)
+    with pytest.raises(InputError, match=r"no records of length 29.*theirs are \[17\]"):
+        trained(bert, paths, "out", **PHASES)
+
+
+@pytest.mark.parametrize(
+    ("objective", "names"),
+    [
+        ("mlm", {"masked_lm_loss", "masked_lm_accuracy"}),
+        ("ltr", {"left_to_right_loss", "left_to_right_accuracy"}),
+        ("ltr_nsp", {"left_to_right_loss", "next_sentence_loss", "next_sentence_accuracy"}),
+    ],
+)
+def test_objectives(bert, objective, names):
+    path = many_records(bert, "records", 17)
+    found = trained(bert, path, "out", objective=objective, do_eval=True)
+    text = (bert / "out" / "eval_results.txt").read_text()
+    assert all(f"{name} = " in text for name in names)
+    assert ("cls/seq_relationship/output_weights" in found) == ("next_sentence_loss" in names)
+    config = json.loads((bert / "out" / "bert_config.json").read_text())
+    assert config.get("is_causal", False) == objective.startswith("ltr")
+    assert "metrics" in next(line for line in lines(bert / "out") if "metrics" in line)
+    assert (bert / "out" / "report.html").stat().st_size > 1000
+
+
+def test_records_of_another_kind_are_refused(bert):
+    path = many_records(bert, "records", 17, objective="nsp")
+    with pytest.raises(InputError, match="mlm_sop|sop"):
+        trained(bert, path, "out", objective="mlm_sop")
+
+
+def test_dynamic_masks_are_others(bert):
+    path = many_records(bert, "records", 17)
+    static = trained(bert, path, "static")
+    dynamic = trained(bert, path, "dynamic", dynamic_masking=True)
+    assert any(not np.allclose(dynamic[name], static[name], atol=1e-5) for name in static)
+
+
+def test_recomputing_changes_nothing(dropout):
+    path = many_records(dropout, "records", 17)
+    wanted = trained(dropout, path, "kept")
+    assert_close(trained(dropout, path, "recomputed", recompute=True), wanted, 1e-6)
+
+
+def test_a_dry_run_prints_what_it_would_take_and_writes_nothing(bert, capsys):
+    path = many_records(bert, "records", 17)
+    values = {"bert_config_file": f"{bert}/bert_config.json", "output_dir": f"{bert}/out"}
+    values |= {"input_file": path, "max_seq_length": 17, "num_warmup_steps": 0}
+    pretrain.run(options.PreTraining(**values, dry_run=True))
+    out = capsys.readouterr().out
+    assert "parameters" in out.lower()
+    assert not (bert / "out").exists()

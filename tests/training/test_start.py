@@ -16,7 +16,9 @@ from bert_tf.training import objectives
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.optimizer import LAMB, AdamW
+from bert_tf.training.phases import Phase
 from bert_tf.training.schedules import Schedule
+from bert_tf.training.throughput import Meter
 
 CONFIG = BertConfig(
     vocab_size=7,
@@ -224,12 +226,14 @@ def test_float16_trains_and_skips_what_overflows(tmp_path, float32):
     loop = new_loop(tmp_path, "classify", dtype="float16", learning_rate=1e-2)
     before, loss_scale = weights(loop), loop._optimizer.loss_scale
     loss_scale.value.assign(2.0**40)
-    loop.run(batches(1), 1, 3)  # gradients of 1e-3 and more overflow
+    loop.restore()
+    meter = Meter([Phase(5, 7, 3, 1e-2)])
+    loop.run(batches(1), 1, meter)  # gradients of 1e-3 and more overflow
     assert loss_scale.value.numpy() == 2.0**39
     for name, value in weights(loop).items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
     loss_scale.value.assign(2.0**10)
-    loop.run(batches(6), 7, 3)
+    loop.run(batches(6), 7, meter)
     assert (loss_scale.num_skipped.numpy(), loss_scale.num_good.numpy()) == (1, 6)
     for name, value in weights(loop).items():
         assert value.dtype == np.float32

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import socket
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import sys
 import tensorflow as tf
 
 from bert_tf.training.workers import Workers
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
 
 # What each of two workers does; prints a line of JSON. The second is given another directory of
 # states where the arguments say so.
@@ -82,6 +85,7 @@ def test_two_processes_follow_the_chief_and_share_its_states(tmp_path):
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, str(shared), str(other), str(index)],
+            cwd=REPOSITORY,
             env=os.environ | {"TF_CONFIG": json.dumps(config(index))},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

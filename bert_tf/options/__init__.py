@@ -1,0 +1,29 @@
+"""What each script can be told: one frozen dataclass of flags per script.
+
+Names and defaults are those of the released scripts, so that every published command line
+works; a flag that the release lacks has "(new)" in its help. The checks that need no file run
+when the options are made.
+"""
+
+from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingData, TextInput
+from bert_tf.options.training import (
+    Classifier,
+    Devices,
+    FineTuning,
+    PreTraining,
+    QuestionAnswering,
+    Training,
+)
+
+__all__ = [
+    "Classifier",
+    "Devices",
+    "FineTuning",
+    "InspectRecords",
+    "LearnVocabulary",
+    "PreTraining",
+    "PretrainingData",
+    "QuestionAnswering",
+    "TextInput",
+    "Training",
+]

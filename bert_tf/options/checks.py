@@ -1,0 +1,23 @@
+"""Checks that several options share."""
+
+from bert_tf.errors import InputError
+
+
+def require_positive(options, *names):
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and not value > 0:  # not a number is not above 0
+            raise InputError(f"--{name}={value} must be above 0.")
+
+
+def require_not_negative(options, *names):
+    for name in names:
+        value = getattr(options, name)
+        if not value >= 0:
+            raise InputError(f"--{name}={value} must be at least 0.")
+
+
+def require_seed(options):
+    require_not_negative(options, "random_seed")
+    if options.random_seed >= 2**31:
+        raise InputError(f"--random_seed={options.random_seed} must be below 2**31.")

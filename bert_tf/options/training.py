@@ -1,0 +1,243 @@
+"""Flags of the scripts that train: run_pretraining.py, run_classifier.py and run_squad.py."""
+
+import dataclasses
+
+from bert_tf.errors import InputError
+from bert_tf.flagging import REQUIRED, option
+from bert_tf.options.checks import require_not_negative, require_positive, require_seed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Devices:
+    """Where it runs."""
+
+    use_tpu: bool = option(False, "Run on a TPU. Not supported yet: true is an error.")
+    tpu_name: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
+    tpu_zone: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
+    gcp_project: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
+    master: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
+    num_tpu_cores: int = option(8, "Accepted from published commands; needs --use_tpu.")
+    distribution_strategy: str = option(
+        "auto",
+        "(new) one_device; mirrored over every local device; multi_worker over the processes of "
+        "the environment variable TF_CONFIG; auto: multi_worker where that is set, mirrored where "
+        "there is more than one GPU.",
+        choices=("auto", "one_device", "mirrored", "multi_worker"),
+    )
+
+    def __post_init__(self):
+        if self.use_tpu:
+            raise InputError(
+                "--use_tpu=true is not supported by this version; give --use_tpu=false to train "
+                "on the CPU or on one or more GPUs."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training(Devices):
+    """What the three training scripts share."""
+
+    bert_config_file: str = option(REQUIRED, "bert_config.json (or Hugging Face config.json).")
+    output_dir: str = option(REQUIRED, "Model directory to write, or to go on with.")
+    init_checkpoint: str | None = option(
+        None, "Weights to start from: a TF1 checkpoint, a Hugging Face or a model directory."
+    )
+    do_train: bool = option(False, "Train.")
+    do_eval: bool = option(False, "Evaluate on the dev set.")
+    train_batch_size: int = option(32, "Examples per update over all replicas.")
+    learning_rate: float = option(5e-5, "Peak of the schedule, reached after the warm-up.")
+    save_checkpoints_steps: int = option(1000, "Updates between two saves of the training state.")
+    iterations_per_loop: int = option(
+        1000, "Updates that a device makes in one call at the most; used with --length_buckets."
+    )
+    log_steps: int = option(10, "(new) Updates between two lines of metrics.jsonl.")
+    lr_schedule: str = option(
+        "linear",
+        "(new) How the learning rate falls after the warm-up.",
+        choices=("linear", "polynomial", "cosine", "constant"),
+    )
+    lr_power: float = option(1.0, "(new) Of --lr_schedule=polynomial; published LAMB runs: 0.5.")
+    lr_end_ratio: float = option(0.0, "(new) Share of its peak that the learning rate falls to.")
+    optimizer: str = option(
+        "adamw", "(new) adamw, or lamb for batches of thousands.", choices=("adamw", "lamb")
+    )
+    weight_decay_rate: float = option(0.01, "(new) Decay of the weights per unit learning rate.")
+    adam_bias_correction: bool = option(
+        True, "(new) Adam as published; false: without bias correction, as the release has it."
+    )
+    max_grad_norm: float = option(1.0, "(new) Global norm that gradients are clipped to.")
+    dtype: str = option(
+        "float32",
+        "(new) Type that layers compute in; weights stay float32. float16 scales the loss.",
+        choices=("float32", "bfloat16", "float16"),
+    )
+    random_seed: int = option(12345, "(new) Seed of initial weights, data order and dropout.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        require_positive(
+            self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
+        )
+        require_positive(self, "iterations_per_loop", "log_steps")
+        require_not_negative(self, "weight_decay_rate")
+        require_seed(self)
+        _check_schedule(self)
+
+
+def _check_schedule(options):
+    require_positive(options, "lr_power")
+    if not 0 <= options.lr_end_ratio < 1:
+        raise InputError(f"--lr_end_ratio={options.lr_end_ratio} must be in [0, 1).")
+    if options.lr_power != 1 and options.lr_schedule != "polynomial":
+        raise InputError(f"--lr_power={options.lr_power} needs --lr_schedule=polynomial.")
+    if options.lr_end_ratio and options.lr_schedule == "constant":
+        raise InputError("--lr_schedule=constant never falls; leave out --lr_end_ratio.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreTraining(Training):
+    """Flags of run_pretraining.py."""
+
+    input_file: str = option(REQUIRED, "Records to train on: comma-separated files or globs.")
+    eval_input_file: str | None = option(
+        None, "(new) Held-out records for --do_eval; none: --input_file, as released."
+    )
+    vocab_file: str | None = option(
+        None, "(new) vocab.txt; none: the one beside --bert_config_file or --init_checkpoint."
+    )
+    max_seq_length: int = option(128, "Tokens per example; must equal that of the records.")
+    max_predictions_per_seq: int | None = option(
+        None, "Masked tokens per example, as in the records; none: whatever the records have."
+    )
+    num_train_steps: int = option(100_000, "Updates in all.")
+    num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
+    eval_batch_size: int = option(8, "Examples per batch in evaluation.")
+    max_eval_steps: int = option(100, "Batches in evaluation at the most; 0: every record.")
+    objective: str = option(
+        "mlm_nsp",
+        "(new) mlm_nsp: masked LM and next sentence. mlm: without pairs. mlm_sop: sentence order. "
+        "ltr, ltr_nsp: left-to-right LM, from the same records.",
+        choices=("mlm_nsp", "mlm", "mlm_sop", "ltr", "ltr_nsp"),
+    )
+    phases: str | None = option(
+        None,
+        "(new) Lengths to train at one after the other, LENGTH:STEPS[:BATCH[:RATE]], as in "
+        "128:900000,512:100000; each takes the records of its length. In place of "
+        "--max_seq_length and --num_train_steps.",
+    )
+    dynamic_masking: bool = option(
+        False, "(new) Draw other masks every time that an example is read (RoBERTa)."
+    )
+    gradient_accumulation_steps: int = option(
+        1, "(new) Pieces at least that a replica's share of a batch is computed in, to fit memory."
+    )
+    length_buckets: str | None = option(
+        None,
+        "(new) Lengths that pieces of a batch are padded to, as in 64,128: shapes are static, and "
+        "a device makes --iterations_per_loop updates in a call. None: as long as the longest.",
+    )
+    recompute: bool = option(
+        False, "(new) Compute the layers' insides anew in the backward pass: less memory."
+    )
+    dry_run: bool = option(
+        False, "(new) Check all that a run needs, print what it would take, and end."
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        require_positive(
+            self, "max_seq_length", "max_predictions_per_seq", "num_train_steps", "eval_batch_size"
+        )
+        require_positive(self, "gradient_accumulation_steps")
+        require_not_negative(self, "num_warmup_steps", "max_eval_steps")
+        if not (self.do_train or self.do_eval or self.dry_run):
+            raise InputError("Nothing to do: give --do_train, --do_eval or both.")
+        if not self.phases and self.num_warmup_steps >= self.num_train_steps:
+            raise InputError(
+                f"--num_warmup_steps={self.num_warmup_steps} must be below "
+                f"--num_train_steps={self.num_train_steps}."
+            )
+        self.lengths(self.max_seq_length)  # refuses what is no list of lengths
+
+    def lengths(self, max_seq_length):
+        """The lengths that pieces may have, ascending; the last one is `max_seq_length`.
+
+        Raises:
+          InputError: --length_buckets is no list of whole numbers above 0.
+        """
+        parts = [part.strip() for part in (self.length_buckets or "").split(",") if part.strip()]
+        if not all(part.isdigit() and int(part) for part in parts):
+            raise InputError(
+                f"--length_buckets={self.length_buckets} must be lengths parted by commas, e.g. "
+                "64,128."
+            )
+        shorter = {int(part) for part in parts if int(part) < max_seq_length}
+        return (*sorted(shorter), max_seq_length)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuning(Training):
+    """What the two fine-tuning scripts share."""
+
+    vocab_file: str = option(REQUIRED, "vocab.txt the checkpoint was trained with.")
+    do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
+    do_predict: bool = option(False, "Write predictions.")
+    predict_batch_size: int = option(8, "Examples per batch in prediction.")
+    num_train_epochs: float = option(3.0, "Passes over the training set.")
+    warmup_proportion: float = option(0.1, "Share of the updates in which the rate rises.")
+    batch_pieces: int = option(
+        4, "(new) Pieces of similar length that a batch is cut into; same update, less padding."
+    )
+    max_train_examples: int | None = option(None, "(new) Train on the first so many examples.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        require_positive(
+            self, "predict_batch_size", "num_train_epochs", "batch_pieces", "max_train_examples"
+        )
+        if not 0 <= self.warmup_proportion < 1:
+            raise InputError(f"--warmup_proportion={self.warmup_proportion} must be in [0, 1).")
+        if not (self.do_train or self.do_eval or self.do_predict):
+            raise InputError("Nothing to do: give --do_train, --do_eval or --do_predict.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Classifier(FineTuning):
+    """Flags of run_classifier.py."""
+
+    data_dir: str = option(REQUIRED, "Directory with the task's original TSV files.")
+    task_name: str = option(REQUIRED, "Entry of bert_tf.tasks.registry, e.g. mrpc or sst-2.")
+    max_seq_length: int = option(128, "Tokens per example, special tokens included.")
+    eval_batch_size: int = option(8, "Examples per batch in evaluation.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        require_positive(self, "max_seq_length", "eval_batch_size")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionAnswering(FineTuning):
+    """Flags of run_squad.py."""
+
+    train_file: str | None = option(None, "SQuAD JSON to train on.")
+    predict_file: str | None = option(None, "SQuAD JSON to answer.")
+    max_predict_examples: int | None = option(None, "(new) Answer the first so many questions.")
+    max_seq_length: int = option(384, "Tokens per window, question and special tokens included.")
+    doc_stride: int = option(128, "Tokens from the start of one window to that of the next.")
+    max_query_length: int = option(64, "Tokens of the question that are kept.")
+    n_best_size: int = option(20, "Answers per question in nbest_predictions.json.")
+    max_answer_length: int = option(30, "Tokens of an answer at the most.")
+    verbose_logging: bool = option(False, "Print more of the windows.")
+    version_2_with_negative: bool = option(False, "Questions may have no answer (SQuAD 2.0).")
+    null_score_diff_threshold: float = option(
+        0.0, "No answer where the null score exceeds the best answer's by more than this."
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        require_positive(self, "max_seq_length", "doc_stride", "max_query_length", "n_best_size")
+        require_positive(self, "max_answer_length", "max_predict_examples")
+        if self.do_train and not self.train_file:
+            raise InputError("--do_train needs --train_file.")
+        if (self.do_predict or self.do_eval) and not self.predict_file:
+            raise InputError("--do_predict and --do_eval need --predict_file.")
