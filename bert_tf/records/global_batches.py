@@ -31,7 +31,7 @@ class Reader:
       seed: int, of the order.
       masker: `dynamic_masking.DynamicMasker` or None: the masks that the records have. Those are
         undone before new ones are drawn.
-      records_to_shuffle: int, see `read.read`.
+      records_to_shuffle: int, see `read.endless`.
 
     Attributes:
       num_records: int, in all files: one epoch.

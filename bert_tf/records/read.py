@@ -1,4 +1,4 @@
-"""TFRecord files to batches, in an order that is a function of the seed and the epoch."""
+"""TFRecord files to parsed records, in an order that is a function of the seed and the epoch."""
 
 import contextlib
 
@@ -11,66 +11,22 @@ _MAX_FILES_AT_ONCE = 16
 _ENDLESS = 2**62
 
 
-def read(paths, features, sizes, *, batch_size, seed, start_batch=0, records_to_shuffle=10_000):
-    """Reads batches for training, without end and without dropping a record.
-
-    Records that were stored without padding (their manifest says so) are padded here.
-
-    In every epoch the files come in an order of their own, up to 16 are read in turns, and
-    blocks of `records_to_shuffle` records are shuffled whole. All three depend on `seed` and the
-    number of the epoch only, not on TensorFlow's global seed, the number of cores or timing. A
-    batch may hold the end of one epoch and the start of the next.
-
-    Args:
-      paths: list of str.
-      features: iterable of `features.Feature`; all have axes "B", "B T" or "B P".
-      sizes: dict from axis letter to length, e.g. `{"T": 128, "P": 20}`.
-      batch_size: int, B.
-      seed: int.
-      start_batch: int, number of batches to leave out. What comes is exactly the rest of the
-        sequence; whole epochs are left out at no cost, the records of a part of one are read
-        but not parsed.
-      records_to_shuffle: int, held in memory twice.
-
-    Returns:
-      `tf.data.Dataset` of dicts from model name to [B], [B T] or [B P] of the feature's dtype.
-
-    Raises:
-      InputError: a file is not whole or does not hold what was wanted; see
-        `check.record_names`.
-    """
-    parser = Parser(paths, features, sizes)
-    records = endless(
-        paths,
-        seed=seed,
-        num_records=sum(map(check.num_records, paths)),
-        records_to_shuffle=records_to_shuffle,
-        first_record=start_batch * batch_size,
-    )
-    return ready(records.batch(batch_size, drop_remainder=True), parser)
-
-
-def read_once(paths, features, sizes, *, batch_size):
-    """Reads batches for evaluation: every record once, in order; the last batch may be short.
-
-    Arguments, result and errors are those of `read`; B is not static.
-    """
-    parser = Parser(paths, features, sizes)
-    for path in paths:
-        check.num_records(path)
-    return ready(tf.data.TFRecordDataset(paths).batch(batch_size), parser)
-
-
 def endless(
     paths, *, seed, num_records, records_to_shuffle, first_record=0, source=tf.data.TFRecordDataset
 ):
-    """The raw records, epoch after epoch, in the order that `read` describes.
+    """The raw records, epoch after epoch, without dropping one.
+
+    In every epoch the files come in an order of their own, up to 16 are read in turns, and
+    blocks of `records_to_shuffle` records are shuffled whole. All three depend on `seed` and the
+    number of the epoch only, not on TensorFlow's global seed, the number of cores or timing.
+    What `first_record` leaves out costs nothing for whole epochs, and for a part of one as much
+    as reading it without parsing.
 
     Args:
       paths: list of str.
       seed: int.
       num_records: int, in all files together.
-      records_to_shuffle: int, size of a block.
+      records_to_shuffle: int, size of a block; so many are held in memory twice.
       first_record: int, number of records to leave out, over all epochs.
       source: function from the path of a file, a string scalar, to the dataset of what stands for
         its records; their order does not depend on it.

@@ -13,8 +13,6 @@ ones, `Amount.padded`, how well the products ran.
 
 import dataclasses
 
-import numpy as np
-
 _BACKWARD = 2  # products of the backward pass for each of the forward pass
 
 
@@ -42,22 +40,6 @@ class Amount:
             tokens=num_rows * num_tokens,
             pairs=num_rows * num_tokens**2,
             predictions=num_rows * num_predictions,
-        )
-
-    @classmethod
-    def real(cls, lengths, num_predictions):
-        """Of texts that see themselves alone.
-
-        Args:
-          lengths: int [N], real tokens of each row, or of each text packed into rows.
-          num_predictions: int, predictions in all of them.
-        """
-        lengths = np.asarray(lengths, np.int64)
-        return cls(
-            rows=len(lengths),
-            tokens=int(lengths.sum()),
-            pairs=int(np.square(lengths).sum()),
-            predictions=int(num_predictions),
         )
 
 

@@ -183,11 +183,6 @@ class ReplicaCheck:
         return self._strategy.experimental_local_results(self._strategy.run(gather))[0]
 
 
-def replicas_agree(strategy, variables):
-    """Whether all replicas hold the same bits; see `ReplicaCheck`, which traces only once."""
-    return not ReplicaCheck(strategy, variables).differing()
-
-
 def _checksum(value):
     """int32 scalar of a tensor's bits."""
     if value.dtype == tf.bool:

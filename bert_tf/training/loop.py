@@ -151,11 +151,12 @@ class Loop:
         batches = iter(batches)
         self._run(lambda _: (self._update(next(batches)), 1), num_steps, meter, after_update)
 
-    def run_on_devices(self, dataset, num_steps, meter, *, lengths, steps_per_call):
+    def run_on_devices(self, dataset, specification, num_steps, meter, *, lengths, steps_per_call):
         """The same with batches that `tf.data` feeds to the devices, many updates a call.
 
         Args:
           dataset: distributed dataset of what `global_batches.Reader.pieces` gives.
+          specification: dict of `tf.TensorSpec`, of a replica's element.
           num_steps: int, updates in all.
           meter: `throughput.Meter`.
           lengths: tuple of int, the lengths that pieces may have, see `static_pieces.buckets`.
@@ -165,7 +166,13 @@ class Loop:
           as `run`.
         """
         iterator = iter(dataset)
-        call = tf.function(lambda count: self._many_updates(iterator, count, lengths))
+
+        def next_batch():
+            return next(iterator)
+
+        call = tf.function(
+            lambda count: self._many_updates(next_batch, specification, count, lengths)
+        )
 
         def advance(most):
             count = min(most, steps_per_call)
@@ -239,16 +246,16 @@ class Loop:
 
         return self._apply_on_replicas(replica_update, update)
 
-    def _many_updates(self, iterator, count, lengths):
+    def _many_updates(self, next_batch, specification, count, lengths):
         """`count` updates with batches from `tf.data`; the scalars are those of the last one."""
-        scalars = self._update_on_devices(next(iterator), lengths)
+        scalars = self._update_on_devices(next_batch(), specification, lengths)
         amounts = {name: scalars[name] for name in _AMOUNTS}
         for _ in tf.range(count - 1):
-            scalars = self._update_on_devices(next(iterator), lengths)
+            scalars = self._update_on_devices(next_batch(), specification, lengths)
             amounts = {name: amounts[name] + scalars[name] for name in _AMOUNTS}
         return scalars | amounts
 
-    def _update_on_devices(self, batch, lengths):
+    def _update_on_devices(self, batch, specification, lengths):
         update = self._step + 1
 
         def measure(piece, seed, rows):
@@ -262,6 +269,10 @@ class Loop:
             return branches[0]() if len(branches) == 1 else tf.switch_case(chosen, branches)
 
         def replica_update(share):
+            # A distributed dataset may have forgotten the shapes.
+            share = {
+                name: tf.ensure_shape(x, specification[name].shape) for name, x in share.items()
+            }
             num_pieces, num_rows = share[features.WORD_IDS.name].shape[:2]
             replicas = self._strategy.num_replicas_in_sync
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group

@@ -222,9 +222,10 @@ def _train_phase(loop, each, reader, end, options, strategy, meter):
     start_batch = loop.step - first
     with read.naming_damaged_file(each.records.paths):
         if options.length_buckets:
-            batches = each.device_batches(reader, options, strategy, start_batch)
+            batches, specification = each.device_batches(reader, options, strategy, start_batch)
             loop.run_on_devices(
                 batches,
+                specification,
                 end,
                 meter,
                 lengths=options.lengths(phase.max_seq_length),

@@ -144,11 +144,11 @@ class PhaseData:
             yield [tuple(_cut(batch, rows, lengths) for rows in shares[r]) for r in here]
 
     def device_batches(self, reader, options, strategy, start_batch):
-        """The distributed dataset that `loop.Loop.run_on_devices` takes."""
+        """What `loop.Loop.run_on_devices` takes: distributed dataset, element specification."""
         here, replicas = strategy_lib.local_replicas(strategy), strategy.num_replicas_in_sync
         per_replica = self.phase.batch_size // replicas
 
-        def dataset(_):
+        def dataset(_=None):
             return reader.pieces(
                 start_batch,
                 num_pieces=options.gradient_accumulation_steps,
@@ -159,7 +159,8 @@ class PhaseData:
             )
 
         on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
-        return strategy.distribute_datasets_from_function(dataset, on_devices)
+        distributed = strategy.distribute_datasets_from_function(dataset, on_devices)
+        return distributed, dataset().element_spec
 
 
 def check_batch_size(phase, options, strategy):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.errors import InputError
-from bert_tf.records import check, global_batches, read
+from bert_tf.records import check, global_batches
 from bert_tf.records.dynamic_masking import DynamicMasker
 from bert_tf.text.vocab import Vocabulary
 from tests.reference import records
@@ -261,12 +261,6 @@ def test_once_gives_every_record_in_order_with_the_same_masks(paths):
     assert numbers(found[0]) == [list(range(12)), list(range(12, 23))]
     for one, other in zip(*found, strict=True):
         assert_equal(one, other)
-
-
-def test_order_is_that_of_read(paths):
-    arguments = {"batch_size": BATCH_SIZE, "seed": 3, "records_to_shuffle": 6}
-    expected = taken(read.read(paths, features.PRETRAINING, SIZES, **arguments), 5)
-    assert numbers(taken(reader(paths).batches(), 5)) == numbers(expected)
 
 
 @pytest.mark.parametrize("records_to_shuffle", [6, 1000])

@@ -10,6 +10,7 @@ import tensorflow as tf
 from bert_tf import features
 from bert_tf.errors import InputError
 from bert_tf.records import read
+from bert_tf.records.global_batches import Reader
 from bert_tf.text.vocab import Vocabulary
 from tests.reference import records
 
@@ -55,16 +56,20 @@ def unpadded(tmp_path):
     return found
 
 
-def dataset(paths, seed=3, batch_size=4, **arguments):
-    return read.read(
+def reader(paths, seed=3, batch_size=4, sizes=SIZES, **arguments):
+    return Reader(
         paths,
         features.PRETRAINING,
-        SIZES,
+        sizes,
         batch_size=batch_size,
         seed=seed,
         records_to_shuffle=arguments.pop("records_to_shuffle", 6),
         **arguments,
     )
+
+
+def dataset(paths, start_batch=0, **arguments):
+    return reader(paths, **arguments).batches(start_batch)
 
 
 def numbers(batches, count):
@@ -132,24 +137,22 @@ def test_a_batch_may_be_larger_than_an_epoch(paths):
     assert sorted(batch[:NUM_RECORDS]) == sorted(batch[NUM_RECORDS:-1]) == list(range(NUM_RECORDS))
 
 
-def test_read_once_gives_every_record_in_order(paths):
-    batches = read.read_once(paths, features.PRETRAINING, SIZES, batch_size=5)
+def test_once_gives_every_record_in_order(paths):
+    batches = reader(paths, batch_size=5).once()
     assert batches.element_spec["input_word_ids"].shape.as_list() == [None, 7]
     found = numbers(batches, 100)
     assert [len(batch) for batch in found] == [5, 5, 5, 5, 3]
     assert sum(found, []) == list(range(NUM_RECORDS))
 
 
-@pytest.mark.parametrize("function", [dataset, lambda paths: read.read_once(
-    paths, features.PRETRAINING, SIZES, batch_size=5)])  # fmt: skip
-def test_checks_every_file_before_work_starts(paths, tmp_path, function):
+def test_checks_every_file_before_work_starts(paths, tmp_path):
     cut_off = tmp_path / "cut_off"
     with open(paths[0], "rb") as file:
         cut_off.write_bytes(file.read()[:-1])
     with pytest.raises(InputError, match="cut_off"):
-        function([*paths, str(cut_off)])
+        reader([*paths, str(cut_off)])
     with pytest.raises(InputError, match="--max_seq_length=7"):
-        read.read_once(paths, features.PRETRAINING, {"T": 13, "P": 3}, batch_size=5)
+        reader(paths, sizes={"T": 13, "P": 3})
 
 
 def test_a_damaged_record_is_found(paths, tmp_path):
@@ -159,7 +162,7 @@ def test_a_damaged_record_is_found(paths, tmp_path):
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
     files = [paths[1], str(damaged)]
-    batches = read.read_once(files, features.PRETRAINING, SIZES, batch_size=2)
+    batches = reader(files, batch_size=2).once()
     with pytest.raises(InputError, match="damaged is damaged: the checksum of record 5"):
         with read.naming_damaged_file(files):
             for _ in batches:
@@ -182,7 +185,7 @@ def test_records_without_padding_are_padded(paths, unpadded):
 
 def test_padded_and_unpadded_files_together(paths, unpadded):
     files = [paths[0], unpadded[1]]
-    batches = read.read_once(files, features.PRETRAINING, SIZES, batch_size=4)
+    batches = reader(files).once()
     assert sum(numbers(batches, 100), []) == list(range(16))
 
 
@@ -201,4 +204,4 @@ def test_a_row_beyond_the_length_is_not_cut(unpadded):
     changes = {"max_seq_length": 7, "max_predictions_per_seq": 3, "pad_to_max_seq_length": False}
     records.enter([path], vocabulary, **changes)
     with pytest.raises(tf.errors.InvalidArgumentError, match="more than 7 values of input_ids"):
-        list(read.read_once([path], features.PRETRAINING, SIZES, batch_size=2))
+        list(reader([path], batch_size=2).once())

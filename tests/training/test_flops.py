@@ -131,16 +131,6 @@ def test_base_at_the_papers_lengths_by_hand():
         assert sum(counted.values()) == expected
 
 
-def test_real_tokens_are_squared_row_by_row():
-    amount = Amount.real([3, 5, 2], num_predictions=4)
-    assert amount == Amount(rows=3, tokens=10, pairs=9 + 25 + 4, predictions=4)
-    assert Amount.padded(2, 7, 3) == Amount(rows=2, tokens=14, pairs=98, predictions=6)
-
-
-def test_rows_without_padding_are_real_altogether():
-    assert Amount.real([T] * B, num_predictions=B * P) == Amount.padded(B, T, P)
-
-
 def test_nothing_needs_the_pooler_where_no_pair_is_judged():
     amount = Amount.padded(B, T, P)
     parts = flops.training(small(), amount)

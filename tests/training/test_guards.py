@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.guards import DivergedError, LossGuard, ReplicaCheck, replicas_agree
+from bert_tf.training.guards import DivergedError, LossGuard, ReplicaCheck
 
 WINDOW, PATIENCE = 100, 400
 
@@ -203,8 +203,10 @@ def change(strategy, variable, place, value):
 
 
 def test_replicas_that_hold_the_same_agree(two):
-    assert replicas_agree(two, copies(two, values()))
-    assert replicas_agree(tf.distribute.OneDeviceStrategy("/cpu:0"), [tf.Variable(1.0)])
+    assert not ReplicaCheck(two, copies(two, values())).differing()
+    assert not ReplicaCheck(
+        tf.distribute.OneDeviceStrategy("/cpu:0"), [tf.Variable(1.0)]
+    ).differing()
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_replicas_that_hold_the_same_agree(two):
 def test_one_changed_value_is_found_and_named(two, index, place, value):
     variables = copies(two, values())
     change(two, variables[index], place, value)
-    assert not replicas_agree(two, variables)
+    assert ReplicaCheck(two, variables).differing()
     assert ReplicaCheck(two, variables).differing() == [variables[index].name]
 
 
@@ -222,7 +224,7 @@ def test_the_last_bit_counts(two):
     variables = copies(two, values())
     value = variables[0].numpy()[10, 2]
     change(two, variables[0], 32, np.nextafter(value, np.float32(np.inf)))
-    assert not replicas_agree(two, variables)
+    assert ReplicaCheck(two, variables).differing()
 
 
 def test_values_that_change_places_or_signs_are_found(two):

@@ -1,7 +1,12 @@
 """Pre-training on records of every form that they come in."""
 
 import json
+import os
+import pathlib
 import random
+import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ from bert_tf.training import start as start_lib
 from bert_tf.training.loop import Loop
 from tests.reference import records
 
+ROOT = pathlib.Path(__file__).parents[2]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 CONFIG = {
     "vocab_size": len(TOKENS),
@@ -181,6 +187,32 @@ def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout, rep
     assert_close(trained(dropout, path, "two replicas", **of_two), wanted, 1e-6)
     replicas(4)
     assert_close(trained(dropout, path, "four replicas"), wanted, 1e-6)
+
+
+@pytest.mark.parametrize("buckets", [None, "17"])
+def test_two_processes_make_the_weights_of_one(bert, buckets):
+    """As on two hosts: each process finds the other through TF_CONFIG; the first one writes."""
+    path = many_records(bert, "records", 17)
+    wanted = trained(bert, path, "one")
+    flags = [f"--bert_config_file={bert}/bert_config.json", f"--input_file={path}", "--do_train"]
+    flags += [f"--output_dir={bert}/two", "--max_seq_length=17", "--num_train_steps=7"]
+    flags += ["--num_warmup_steps=2", "--train_batch_size=8", "--learning_rate=1e-2"]
+    flags += ["--max_grad_norm=0.5"] + ([f"--length_buckets={buckets}"] if buckets else [])
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    hosts = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    for each in sockets:
+        each.close()
+    processes = []
+    for index in range(2):
+        task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+        environment = os.environ | {"TF_CONFIG": json.dumps(task), "CUDA_VISIBLE_DEVICES": "-1"}
+        command = [sys.executable, "run_pretraining.py", *flags]
+        processes.append(
+            subprocess.Popen(command, cwd=ROOT, env=environment, text=True, stderr=subprocess.PIPE)
+        )
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], "".join(errors)[-3000:]
+    assert_close(weights(bert / "two"), wanted, 1e-6)
 
 
 def test_buckets_change_padding_and_nothing_else(bert):

@@ -20,7 +20,7 @@ import json, sys
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 from bert_tf.errors import InputError
-from bert_tf.training.guards import replicas_agree
+from bert_tf.training.guards import ReplicaCheck
 from bert_tf.training.interrupt import Interrupt
 from bert_tf.training.state import State
 from bert_tf.training.workers import Workers
@@ -49,9 +49,9 @@ step.assign(1)
 again = state(shared)
 found["restored"] = again.restore()
 found["kernel"] = weights["kernel"].numpy().tolist()
-found["agree"] = [replicas_agree(strategy, list(weights.values()))]
+found["agree"] = [not ReplicaCheck(strategy, list(weights.values())).differing()]
 strategy.experimental_local_results(weights["kernel"])[0].assign(tf.fill([3, 5], 7.0 + index))
-found["agree"].append(replicas_agree(strategy, list(weights.values())))
+found["agree"].append(not ReplicaCheck(strategy, list(weights.values())).differing())
 try:
     state(other if index else shared).restore()
 except InputError as error:
