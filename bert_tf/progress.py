@@ -12,7 +12,7 @@ class Progress:
     """Shows how far work is, how fast it goes and when it will end.
 
     On a terminal it is a bar; where standard error is a file or a pipe it is one line every ten
-    seconds, so that a log stays readable.
+    seconds, so that a log stays readable. A note "left" takes the place of its own time left.
     """
 
     def __init__(self, label, total, unit, done=0, unit_scale=False):
@@ -28,11 +28,13 @@ class Progress:
         )
         self._label, self._total, self._unit = label, total, unit
         self._done, self._first, self._note = done, done, ""
+        self._has_time_left = False
         self._start = self._last_line = time.monotonic()
 
     def advance(self, amount=1, **note):
         """Counts `amount` units as done; `note` is shown behind, e.g. `loss="0.31"`."""
         self._done += amount
+        self._has_time_left = "left" in note or self._has_time_left
         if note:
             self._note = ", ".join(f"{key} {value}" for key, value in note.items())
         if self._on_terminal:
@@ -60,7 +62,9 @@ class Progress:
         rate = (self._done - self._first) / max(1e-9, self._last_line - self._start)
         left = ""
         if self._total and rate:
-            left = f" of {self._total}, {max(0.0, self._total - self._done) / rate:.0f} s left"
+            left = f" of {self._total}"
+            if not self._has_time_left:
+                left += f", {max(0.0, self._total - self._done) / rate:.0f} s left"
         note = f", {self._note}" if self._note else ""
         print(
             f"{self._label}: {self._done} {self._unit}{left}, {rate:.3g} {self._unit}/s{note}",
