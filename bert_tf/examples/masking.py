@@ -77,9 +77,9 @@ class Masker:
 
     Only tokens that stand for text are chosen or put in: none of `Vocabulary.special_ids`, so no
     [PAD], [CLS], [SEP], [UNK] or [unused] slot. Of m such tokens in a row `masked_lm_prob` * m
-    are wanted, rounded half up, at least one and at most `max_predictions_per_seq`. A random
-    replacement is uniform over the tokens of the vocabulary that stand for text, so with
-    probability 1 / their number it is the token itself.
+    are wanted, rounded up or down at random so that the share is right on average, at least one
+    and at most `max_predictions_per_seq`. A random replacement is uniform over the tokens of the
+    vocabulary that stand for text, so with probability 1 / their number it is the token itself.
 
     What is chosen, and then masked, replaced or kept as a whole, is a unit:
       piece: one token.
@@ -148,11 +148,11 @@ class Masker:
         kinds = np.take(self._kinds, word_ids)  # [n T]
         is_text = kinds != SPECIAL  # [n T]
         num_text = np.count_nonzero(is_text, axis=1)  # [n]
-        wanted = np.floor(self._masked_lm_prob * num_text + 0.5).astype(np.int64)
-        wanted = np.where(num_text > 0, np.maximum(wanted, 1), 0)  # [n]
-        num_wanted = np.minimum(wanted, self._max_predictions)  # [n]
-
         keys = _keys(is_text, random)  # [n T]
+        # Up or down at random: 15 % of 125 tokens are 19 in three of four rows, and 18 in one.
+        wanted = self._masked_lm_prob * num_text + random.uniform(len(num_text))
+        wanted = np.where(num_text > 0, np.maximum(wanted.astype(np.int64), 1), 0)  # [n]
+        num_wanted = np.minimum(wanted, self._max_predictions)  # [n]
         if self._unit == "piece":
             starts = _smallest(keys, num_wanted)  # [C]
             lengths = np.ones_like(starts)  # [C]

@@ -55,7 +55,8 @@ def restored(word_ids, positions, labels, weights):
 class DynamicMasker:
     """Masks the rows of a batch as `examples.masking.Masker` does, of units piece and word.
 
-    What is wanted, chosen and put in has the same probabilities; the draws are others.
+    What is chosen and put in has the same probabilities; the draws are others, and the number of
+    tokens that is wanted is rounded half up.
 
     Args:
       vocabulary: `text.vocab.Vocabulary`.

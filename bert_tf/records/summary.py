@@ -1,6 +1,7 @@
 """What a build read and made: counts that add up over its parts, shares and warnings."""
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -184,7 +185,7 @@ def _warnings(read, made, options):
             f"--max_predictions_per_seq={options.num_predictions} kept "
             f"{_percent(made.num_capped, made.num_examples)} of the examples below "
             f"--masked_lm_prob={options.masked_lm_prob}; "
-            f"{int(options.masked_lm_prob * room + 0.5)} would be enough for "
+            f"{math.ceil(round(options.masked_lm_prob * room, 6))} would be enough for "
             f"--max_seq_length={options.max_seq_length}."
         )
 

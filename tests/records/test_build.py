@@ -367,7 +367,7 @@ def test_warns_of_a_capped_rate_and_of_unknown_words(options, capsys):
     assert 0.5 * made.num_examples < made.num_capped <= made.num_examples
     out = capsys.readouterr().out
     assert "--max_predictions_per_seq=2 kept" in out
-    assert "5 would be enough for --max_seq_length=37" in out  # 0.15 * 34 = 5.1
+    assert "6 would be enough for --max_seq_length=37" in out  # 0.15 * 34 = 5.1
     assert "of the tokens are [UNK]" in out
 
 

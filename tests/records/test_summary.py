@@ -192,7 +192,7 @@ def test_many_unknown_tokens():
     ("objective", "max_seq_length", "enough"),
     [
         ("nsp", 128, 19),  # 0.15 * 125 = 18.75
-        ("sop", 512, 76),  # 0.15 * 509 = 76.35
+        ("sop", 512, 77),  # 0.15 * 509 = 76.35
         ("full_sentences", 128, 19),  # 0.15 * 126 = 18.9: a row of one document has most text
         ("packed", 512, 77),  # 0.15 * 510 = 76.5
     ],
