@@ -315,7 +315,8 @@ def _disk_full_explained(directory):
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        # NumPy, told to write an array, tells of a short write without a number.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, None):
             raise
         raise UnfinishedError(
             f"The disk is full ({error.filename or directory}). What is done lies in {directory}; "
