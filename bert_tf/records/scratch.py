@@ -1,9 +1,8 @@
 """The scratch directory of a build: finished parts, so that a build that was killed goes on.
 
 A part whose header exists is whole: all files are written under a temporary name and renamed, the
-header last. What a part
-holds depends on the identity of the build alone; a directory that belongs to another build is
-refused.
+header last. What a part holds depends on the identity of the build alone; a directory that belongs
+to another build is refused.
 """
 
 import contextlib
@@ -15,6 +14,7 @@ import shutil
 import numpy as np
 
 from bert_tf import files
+from bert_tf import identity as identity_lib
 from bert_tf.errors import InputError, UnfinishedError
 
 _IDENTITY = "identity.json"
@@ -93,18 +93,7 @@ def opened(path, identity):
 
 
 def _check_identity(path, identity):
-    identity = json.loads(json.dumps(identity))
-    if not os.path.exists(path):
-        files.write_text(path, json.dumps(identity, indent=1) + "\n")
-        return
-    with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    differences = [
-        f"{name} is {found.get(name)} there and {identity.get(name)} here"
-        for name in sorted(found.keys() | identity.keys())
-        if found.get(name) != identity.get(name)
-    ]
-    if differences:
+    if differences := identity_lib.differences(path, identity):
         raise InputError(
             f"{os.path.dirname(path)} holds the unfinished work of another build: "
             f"{'; '.join(differences)}. Run that build again to its end, or delete the directory."

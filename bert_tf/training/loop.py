@@ -12,12 +12,12 @@ Everything that varies from update to update (data order, dropout masks) is a fu
 seed and the number of the update; a restart needs the weights, the moments and that number.
 """
 
-import json
 import os
 
 import tensorflow as tf
 
-from bert_tf import features, files
+from bert_tf import features
+from bert_tf import identity as identity_lib
 from bert_tf.errors import InputError
 from bert_tf.modeling import dropout
 from bert_tf.progress import Progress
@@ -85,7 +85,7 @@ class Loop:
         self._workers = Workers(strategy)
         state_directory = os.path.join(directory, "training")
         if self._workers.is_chief:
-            _check_identity(os.path.join(state_directory, "identity.json"), identity)
+            _check_identity(state_directory, identity)
         # Named one by one: tf.train.Checkpoint does not see layers that Keras keeps in a list.
         weights = {variable.path: variable.value for variable in model.variables}
         parts = {"weights": weights, "optimizer": optimizer}
@@ -365,20 +365,10 @@ def _sum_dicts(dicts):
     return tf.nest.map_structure(lambda *values: tf.add_n(values), *dicts)
 
 
-def _check_identity(path, identity):
-    """Writes what decides a run's course, or compares it with what is there."""
-    if not os.path.exists(path):
-        files.write_text(path, json.dumps(identity, indent=2, sort_keys=True) + "\n")
-        return
-    with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    differences = [
-        f"{name} is {found.get(name)!r} there and {identity.get(name)!r} here"
-        for name in sorted(found.keys() | identity.keys())
-        if found.get(name) != identity.get(name)
-    ]
-    if differences:
+def _check_identity(state_directory, identity):
+    path = os.path.join(state_directory, "identity.json")
+    if differences := identity_lib.differences(path, identity):
         raise InputError(
-            f"{os.path.dirname(path)} holds the state of another run: {'; '.join(differences)}. "
+            f"{state_directory} holds the state of another run: {'; '.join(differences)}. "
             "Give a new --output_dir, or the options of that run (its flags.txt) to go on with it."
         )

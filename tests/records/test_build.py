@@ -302,9 +302,8 @@ def test_unfinished_work_of_other_options_is_refused(several, monkeypatch):
 
 
 def test_scratch_may_lie_elsewhere(options, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    build.run(dataclasses.replace(options, scratch_dir=str(elsewhere)))
-    assert os.listdir(elsewhere) == []
+    build.run(dataclasses.replace(options, scratch_dir=str(tmp_path / "else")))
+    assert os.listdir(tmp_path / "else") == []
     assert os.path.isfile(options.output_file)
 
 

@@ -1,6 +1,6 @@
 """Imports point one way, each package uses only the libraries it may, and importing does nothing.
 
-errors files shapes features config flagging options progress <- text <- examples <- records
+base (errors files shapes features config flagging ...) <- text <- examples <- records
 base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- scripts
 bert_tf <- export <- serving
 """
@@ -14,7 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = ("bert_tf", "export", "serving")
 
-BASE = {"errors", "files", "shapes", "features", "config", "flagging", "options", "progress"}
+BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity", "options"}
+BASE |= {"progress"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
 EXAMPLES = TEXT | {"bert_tf.examples"}
