@@ -6,6 +6,7 @@ The best weights are those with the highest dev score at the end of an epoch (ap
 import os
 
 from bert_tf import checkpoints, files
+from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.training import start as start_lib
 from bert_tf.training import strategy as strategy_lib
@@ -39,7 +40,15 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
 
     Returns:
       `Scores` of the run.
+
+    Raises:
+      InputError: the strategy spans several processes, or cannot share the batch evenly.
     """
+    if len(strategy_lib.local_replicas(strategy)) < strategy.num_replicas_in_sync:
+        raise InputError(
+            "Fine-tuning runs in one process, and the environment variable TF_CONFIG names more. "
+            "Unset it, or give --distribution_strategy=mirrored."
+        )
     strategy_lib.check_batch_size(strategy, options.train_batch_size)
     per_epoch, total, warmup = num_steps(len(rows), options)
     identity = {name: getattr(options, name) for name in _COURSE} | {"examples": rows.digest()}

@@ -178,3 +178,9 @@ def test_write_results_sorts_the_metrics(tmp_path, capsys):
     text = "f1 = 0.25\nglobal_step = 9\nloss = 0.5\n"
     assert (tmp_path / "eval_results.txt").read_text() == text
     assert "  global_step = 9\n" in capsys.readouterr().out
+
+
+def test_several_processes_are_refused(train, monkeypatch):
+    monkeypatch.setattr(strategy_lib, "local_replicas", lambda _: range(0))
+    with pytest.raises(InputError, match="TF_CONFIG"):
+        train(None)
