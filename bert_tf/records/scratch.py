@@ -114,18 +114,21 @@ def write_arrays(path, header, *arrays):
     files.write_text(f"{path}.json", json.dumps(header))
 
 
-def write_rows(path, header, rows, ends):
-    """Writes rows that are sorted by bucket as one part.
+def write_rows(path, header, units):
+    """Writes the rows of several units as one part, sorted by bucket.
 
     Args:
       path: str.
       header: dict for JSON.
-      rows: structured array [n].
-      ends: int64 [buckets], where in `rows` each bucket ends.
+      units: list of (structured array [n], int64 [buckets]), rows sorted by bucket and where in
+        them each bucket ends; in every bucket they follow one another.
     """
+    ends = np.array([[0, *ends] for _, ends in units], "<i8")  # [units, buckets + 1]
     with files.replacing(path) as temporary, open(temporary, "wb") as file:
-        np.concatenate([[0], ends]).astype("<i8").tofile(file)
-        rows.tofile(file)
+        file.write(ends.sum(axis=0).tobytes())
+        for start, end in zip(ends.T[:-1].tolist(), ends.T[1:].tolist(), strict=True):
+            for (rows, _), first, last in zip(units, start, end, strict=True):
+                file.write(rows[first:last].view(np.uint8))
     files.write_text(f"{path}.json", json.dumps(header))
 
 

@@ -67,18 +67,14 @@ class Stages:
         Returns:
           dict, the header of the part.
         """
-        pool, drawn, buckets, counts = self._loaded(pool_keys), [], [], ExampleCounts()
+        pool, units, counts = self._loaded(pool_keys), [], ExampleCounts()
         for key in keys:
             place = pool_keys.index(key)
             rows, ends, counts_of_unit = self._recipe.draw(pool, place, key, num_buckets)
-            drawn.append(rows)
-            buckets.append(np.repeat(np.arange(num_buckets), np.diff(ends, prepend=0)))
+            units.append((rows, ends))
             counts += counts_of_unit
-        buckets = np.concatenate(buckets)
-        rows = np.concatenate(drawn)[np.argsort(buckets, kind="stable")]
-        ends = np.cumsum(np.bincount(buckets, minlength=num_buckets))
         header = {"run": run, "counts": dataclasses.asdict(counts)}
-        scratch_lib.write_rows(self._scratch.rows(run), header, rows, ends)
+        scratch_lib.write_rows(self._scratch.rows(run), header, units)
         return header
 
     def _loaded(self, pool_keys):

@@ -32,17 +32,20 @@ def test_a_part_without_its_header_is_not_there(tmp_path):
 
 
 def test_rows_come_back_bucket_by_bucket(tmp_path):
+    """Those of two units: in each bucket the rows of the first one, then those of the second."""
     dtype = np.dtype([("ids", "<u2", (3,)), ("size", "i1")])
     rows = np.zeros(11, dtype)
     rows["size"] = range(11)
     path = str(tmp_path / "rows")
-    scratch.write_rows(path, {"num": 11}, rows, np.array([2, 2, 7, 11]))
+    units = [(rows[:7], np.array([2, 2, 5, 7])), (rows[7:], np.array([1, 1, 1, 4]))]
+    scratch.write_rows(path, {"num": 11}, units)
     found = []
     for bucket in range(4):
         read = np.zeros(13, dtype)
         found.append(read["size"][: scratch.read_rows(path, read, bucket, 4)].tolist())
-    assert found == [[0, 1], [], [2, 3, 4, 5, 6], [7, 8, 9, 10]]
+    assert found == [[0, 1, 7], [], [2, 3, 4], [5, 6, 8, 9, 10]]
     assert scratch.read_rows(path, np.zeros(2, dtype), 2, 4) == 2
+    assert scratch.header(path) == {"num": 11}
 
 
 def test_it_is_deleted_if_all_ends_well(tmp_path):
