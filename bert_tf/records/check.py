@@ -7,6 +7,7 @@ import mmap
 import struct
 
 import tensorflow as tf
+from google.protobuf import message
 
 from bert_tf import features as rows
 from bert_tf import files
@@ -67,7 +68,7 @@ def first_examples(path, limit):
     for data, start, end in _spans(path):
         try:
             examples.append(tf.train.Example.FromString(data[start:end]))
-        except Exception as error:  # protobuf's DecodeError; its class differs by implementation
+        except message.DecodeError as error:
             raise InputError(
                 f"{path}: record {len(examples)} is no tf.train.Example ({error}). The file is "
                 "damaged or holds something else; make or copy it again."
@@ -136,8 +137,8 @@ def present(paths, features):
             (more, names), (less, fewer) = sorted([(path, here), first], key=lambda x: -len(x[1]))
             lacking = sorted({f.record_name for f in names} - {f.record_name for f in fewer})
             raise InputError(
-                f"{less} has no {', '.join(lacking)}; {more} has. They were made for different "
-                "objectives: name files of one kind."
+                f"{less} has no {', '.join(lacking)}; {more} has. They were made with another "
+                "--objective or --mask: name files of one kind."
             )
     return first[1]
 

@@ -17,6 +17,10 @@ from bert_tf.training.guards import DivergedError
 from bert_tf.training.state_files import DamagedError, Saved
 from bert_tf.training.workers import Workers
 
+# What TensorFlow raises for a file that it cannot read (an OpError, or what C++ errors become in its
+# reader), of other shapes (ValueError), or that lacks variables (AssertionError).
+_MISFITS = (tf.errors.OpError, IndexError, RuntimeError, ValueError, AssertionError)
+
 
 class State:
     """Saves and restores variables, the number of updates done, and notes.
@@ -123,7 +127,7 @@ class State:
         try:
             status = self._checkpoint.read(saved.prefix)
             status.assert_existing_objects_matched().assert_consumed()
-        except Exception as error:  # whatever TensorFlow makes of a file that does not fit
+        except _MISFITS as error:
             raise DamagedError(f"it cannot be read into this model: {_first_line(error)}") from None
         if int(self._step.numpy()) != saved.step:
             raise DamagedError(f"it is the state of step {int(self._step.numpy())}")

@@ -56,6 +56,7 @@ THEIRS = {
     "bert_tf.records": {"numpy", "tensorflow"},
     "bert_tf.records.beam_files": {"apache_beam"},
     "bert_tf.records.beam_pipeline": {"apache_beam", "numpy"},
+    "bert_tf.records.check": {"google", "tensorflow"},
     "bert_tf.records.write": {"google_crc32c", "numpy"},
     "bert_tf.modeling": {"keras"},
     "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
