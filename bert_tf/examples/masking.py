@@ -1,23 +1,47 @@
 """Blocks of packed ids to masked LM examples (paper section 3.1, task 1, and appendix A.1)."""
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.errors import InputError
 
-# Paper section 3.1: of the chosen tokens 80 % become [MASK], 10 % a random token, 10 % stay;
-# appendix C.2 varies the shares.
-MASK_PROB = 0.8
-RANDOM_PROB = 0.1
-# ALBERT (arXiv 1909.11942) section 4.1: n-grams of up to three words.
-MAX_NGRAM = 3
 UNITS = ("piece", "word", "ngram", "span")
 
 # What `token_kinds` says.
 SPECIAL, TEXT, CONTINUATION = 0, 1, 2
 # The sort key of what may not be chosen; greater than every other key, see `_keys`.
 _NEVER = np.uint32(0xFFFFFFFF)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is chosen, how much of it, and what comes in its place.
+
+    Attributes:
+      max_predictions_per_seq: int P, at least 1.
+      masked_lm_prob: float in (0, 1]. Paper section 3.1: 15 %.
+      mask_prob: float, the share of the chosen units that become [MASK]. Paper section 3.1: 80 %
+        of the tokens; appendix C.2 varies the shares.
+      random_prob: float, the share that become random tokens, 10 %; the rest is kept.
+      unit: one of `UNITS`.
+      max_ngram: int, at least 1. ALBERT (arXiv 1909.11942) section 4.1: three words.
+
+    Raises:
+      ValueError: no such unit.
+    """
+
+    max_predictions_per_seq: int
+    masked_lm_prob: float = 0.15
+    mask_prob: float = 0.8
+    random_prob: float = 0.1
+    unit: str = "piece"
+    max_ngram: int = 3
+
+    def __post_init__(self):
+        if self.unit not in UNITS:
+            raise ValueError(f"unit={self.unit!r} must be one of {', '.join(UNITS)}.")
 
 
 class Masked(NamedTuple):
@@ -98,40 +122,20 @@ class Masker:
 
     Args:
       vocabulary: `text.vocab.Vocabulary`.
-      masked_lm_prob: float in (0, 1].
-      max_predictions_per_seq: int P, at least 1.
-      mask_prob: float, the share of the chosen units that become [MASK].
-      random_prob: float, the share that become random tokens; the rest is kept.
-      unit: one of `UNITS`.
-      max_ngram: int, at least 1.
+      settings: `Settings`.
+
+    Attributes:
+      settings: that.
 
     Raises:
       InputError: the vocabulary has special tokens only.
-      ValueError: no such unit.
     """
 
-    def __init__(
-        self,
-        vocabulary,
-        *,
-        masked_lm_prob,
-        max_predictions_per_seq,
-        mask_prob=MASK_PROB,
-        random_prob=RANDOM_PROB,
-        unit="piece",
-        max_ngram=MAX_NGRAM,
-    ):
-        if unit not in UNITS:
-            raise ValueError(f"unit={unit!r} must be one of {', '.join(UNITS)}.")
+    def __init__(self, vocabulary, settings):
+        self.settings = settings
         self._kinds = token_kinds(vocabulary)
         self._replacements = np.flatnonzero(self._kinds).astype(np.int32)
         self._mask_id = vocabulary.mask_id
-        self._masked_lm_prob = masked_lm_prob
-        self._max_predictions = max_predictions_per_seq
-        self._mask_prob = mask_prob
-        self._random_prob = random_prob
-        self._unit = unit
-        self._max_ngram = max_ngram
 
     def __call__(self, word_ids, unit_starts, random):
         """Masks a block of sequences.
@@ -145,33 +149,28 @@ class Masker:
         Returns:
           `Masked`; a row without a token that stands for text has no prediction.
         """
+        settings, limit = self.settings, self.settings.max_predictions_per_seq
         kinds = np.take(self._kinds, word_ids)  # [n T]
         is_text = kinds != SPECIAL  # [n T]
         num_text = np.count_nonzero(is_text, axis=1)  # [n]
         keys = _keys(is_text, random)  # [n T]
         # Up or down at random: 15 % of 125 tokens are 19 in three of four rows, and 18 in one.
-        wanted = self._masked_lm_prob * num_text + random.uniform(len(num_text))
+        wanted = settings.masked_lm_prob * num_text + random.uniform(len(num_text))
         wanted = np.where(num_text > 0, np.maximum(wanted.astype(np.int64), 1), 0)  # [n]
-        num_wanted = np.minimum(wanted, self._max_predictions)  # [n]
-        if self._unit == "piece":
+        num_wanted = np.minimum(wanted, limit)  # [n]
+        if settings.unit == "piece":
             starts = _smallest(keys, num_wanted)  # [C]
             lengths = np.ones_like(starts)  # [C]
         else:
             units = self._units(kinds, is_text, unit_starts, random)
-            starts, lengths = _choose(keys, units, num_wanted, num_text, self._max_predictions)
+            starts, lengths = _choose(keys, units, num_wanted, num_text, limit)
 
         places = _expanded(starts, lengths)  # [M]
         masked = word_ids.copy()  # [n T]
         self._corrupt(masked.reshape(-1), places, lengths, random)
         num_predictions = np.bincount(places // word_ids.shape[1], minlength=len(word_ids))  # [n]
         positions, labels = self._padded(word_ids, places, num_predictions)
-        return Masked(
-            masked,
-            positions,
-            labels,
-            num_predictions.astype(np.int32),
-            wanted > self._max_predictions,
-        )
+        return Masked(masked, positions, labels, num_predictions.astype(np.int32), wanted > limit)
 
     def _units(self, kinds, is_text, unit_starts, random):
         """Groups tokens into `_Units`."""
@@ -179,7 +178,7 @@ class Masker:
         follows_text = np.zeros_like(is_text)
         follows_text[:, 1:] = is_text[:, :-1]
         goes_on &= follows_text  # [n T]
-        if self._unit == "ngram":
+        if self.settings.unit == "ngram":
             self._join(goes_on, is_text, follows_text, random)
         starts = np.flatnonzero(~goes_on)
         return _Units(is_text & ~goes_on, starts, np.diff(starts, append=goes_on.size))
@@ -193,7 +192,7 @@ class Masker:
         words = np.flatnonzero(is_text & ~goes_on)
         draws = random.uint32(words.size)
         lengths = np.ones(words.size, np.int64)
-        shares = np.cumsum(1 / np.arange(1, self._max_ngram + 1))
+        shares = np.cumsum(1 / np.arange(1, self.settings.max_ngram + 1))
         for share in shares[:-1] / shares[-1]:
             lengths += draws >= np.uint32(share * 2**32)
         firsts = np.cumsum(lengths)
@@ -213,8 +212,9 @@ class Masker:
           random: `random_bits.RandomBits`.
         """
         draws = np.repeat(random.uniform(lengths.size), lengths)  # [M]
-        word_ids[places[draws < self._mask_prob]] = self._mask_id
-        is_replaced = (draws >= self._mask_prob) & (draws < self._mask_prob + self._random_prob)
+        mask_prob, random_prob = self.settings.mask_prob, self.settings.random_prob
+        word_ids[places[draws < mask_prob]] = self._mask_id
+        is_replaced = (draws >= mask_prob) & (draws < mask_prob + random_prob)
         replaced = places[is_replaced]
         choices = random.uniform(replaced.size) * self._replacements.size
         word_ids[replaced] = self._replacements[choices.astype(np.int64)]
@@ -225,7 +225,7 @@ class Masker:
         ends = np.cumsum(num_predictions)
         rows = places // length
         slots = np.arange(places.size) - (ends - num_predictions)[rows]
-        positions = np.zeros((num_rows, self._max_predictions), np.int32)
+        positions = np.zeros((num_rows, self.settings.max_predictions_per_seq), np.int32)
         labels = np.zeros_like(positions)
         positions[rows, slots] = places - rows * length
         labels[rows, slots] = word_ids.reshape(-1)[places]

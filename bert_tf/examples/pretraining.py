@@ -21,7 +21,7 @@ def row_dtype(max_seq_length, max_predictions_per_seq, vocab_size):
     """One example as a row of a structured array; what is beyond its length is 0.
 
     Fields:
-      word_ids: [T], masked, with special tokens.
+      word_ids: [T], with special tokens; masked unless P is 0.
       num_tokens: tokens of the row, special tokens included.
       num_type_a: those of them that have type 0; the others have type 1.
       positions: [P], ascending, of the tokens to predict.
@@ -70,26 +70,25 @@ class ExampleMaker:
 
     Attributes:
       vocabulary: `text.vocab.Vocabulary`.
-      masker: `masking.Masker`.
+      masker: `masking.Masker`; None: examples without masks, P is 0.
       objective: str, see `options.PretrainingData`.
       max_seq_length: int, T, special tokens included.
-      max_predictions_per_seq: int, P.
       short_seq_prob: float, see `pairs.pairs`.
       random_seed: int.
     """
 
     vocabulary: Vocabulary
-    masker: Masker
+    masker: Masker | None
     objective: str
     max_seq_length: int
-    max_predictions_per_seq: int
     short_seq_prob: float
     random_seed: int
 
     @property
     def row_dtype(self):
         """`row_dtype` for these lengths and this vocabulary."""
-        return row_dtype(self.max_seq_length, self.max_predictions_per_seq, len(self.vocabulary))
+        num_slots = self.masker.settings.max_predictions_per_seq if self.masker else 0
+        return row_dtype(self.max_seq_length, num_slots, len(self.vocabulary))
 
     def rows(self, pool, part, key, pass_number):
         """Yields the examples of one pass over the documents of one part of a pool.
@@ -109,7 +108,7 @@ class ExampleMaker:
         rng, bits = random.Random(" ".join(map(str, seed))), RandomBits(*seed)
         draw = self._pairs if self.objective in PAIR_OBJECTIVES else self._sequences
         for layout in draw(pool, documents, rng):
-            yield self._masked(pool, layout, bits)
+            yield self._rows_of(pool, layout, bits)
 
     def _pairs(self, pool, documents, rng):
         """Yields the layouts of all pairs, a block at a time."""
@@ -139,20 +138,19 @@ class ExampleMaker:
             counts = np.array([len(row) for row in block])
             yield _Layout(spans, counts, np.full(len(block), NO_PAIR))
 
-    def _masked(self, pool, layout, bits):
+    def _rows_of(self, pool, layout, bits):
         """The rows of a block, packed and masked."""
         rows = np.zeros(len(layout.counts), self.row_dtype)
         word_ids, unit_starts, num_tokens, num_first = self._packed(pool, layout)
-        masked = self.masker(word_ids, unit_starts, bits)
-        rows["word_ids"] = masked.word_ids
+        rows["word_ids"] = word_ids
         rows["num_tokens"] = num_tokens
         rows["num_type_a"] = num_first if self.objective in PAIR_OBJECTIVES else num_tokens
-        rows["positions"] = masked.positions
-        rows["labels"] = masked.labels
-        rows["num_predictions"] = masked.num_predictions
         rows["pair_label"] = layout.pair_labels
         rows["num_sequences"] = layout.counts if self.objective == "packed" else 1
-        rows["is_capped"] = masked.is_capped
+        if self.masker:
+            masked = self.masker(word_ids, unit_starts, bits)
+            for name, values in masked._asdict().items():
+                rows[name] = values
         return rows
 
     def _packed(self, pool, layout):

@@ -17,6 +17,14 @@ def require_not_negative(options, *names):
             raise InputError(f"--{name}={value} must be at least 0.")
 
 
+def require_or_checkpoint(options, name):
+    """A flag that was released as required; a checkpoint has such a file beside it."""
+    if not getattr(options, name) and not options.init_checkpoint:
+        raise InputError(
+            f"--{name} is not given, and there is no --init_checkpoint to take it from."
+        )
+
+
 def require_seed(options):
     require_not_negative(options, "random_seed")
     if options.random_seed >= 2**31:

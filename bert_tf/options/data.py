@@ -10,6 +10,11 @@ from bert_tf.options.checks import require_not_negative, require_positive, requi
 # Whole units make the number of masked tokens vary from example to example; measured, so many
 # slots above what is needed on average keep the share that was asked for.
 _SPARE_PREDICTIONS = 3
+# What --dynamic_masking can draw.
+_UNITS_WHILE_READING = ("piece", "word")
+# Rows of them do not depend on chance.
+_ALIKE_IN_EVERY_PASS = ("doc_sentences", "packed")
+_MAX_NGRAM = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,11 @@ class PretrainingData(TextInput):
         "doc_sentences: text of one document. packed: several of those in one row.",
         choices=("nsp", "sop", "full_sentences", "doc_sentences", "packed"),
     )
+    mask: bool = option(
+        True,
+        "(new) Mask; false: records without masks, for --dynamic_masking of run_pretraining.py, "
+        "which draws them as the flags here say, and for left-to-right objectives.",
+    )
     masking: str = option(
         "piece",
         "(new) What is masked together: piece, word, ngram (1 to --max_ngram words) or span "
@@ -56,7 +66,9 @@ class PretrainingData(TextInput):
         choices=("piece", "word", "ngram", "span"),
     )
     do_whole_word_mask: bool = option(False, "The released name of --masking=word.")
-    max_ngram: int = option(3, "(new) Words masked together at the most by --masking=ngram.")
+    max_ngram: int = option(
+        _MAX_NGRAM, "(new) Words masked together at the most by --masking=ngram."
+    )
     segmented_text: bool = option(
         False,
         "(new) White space parts words, as a Chinese segmenter leaves it; --masking=word and "
@@ -107,9 +119,33 @@ class PretrainingData(TextInput):
             raise InputError(
                 f"--do_whole_word_mask and --masking={self.masking} exclude each other; give one."
             )
+        if not self.mask:
+            self._check_unmasked()
         if self.segmented_text and self.unit not in ("word", "ngram"):
             raise InputError(
                 "--segmented_text says what a word is and needs --masking=word or --masking=ngram."
+            )
+
+    def _check_unmasked(self):
+        """Refuses what asks for masks that only this script can draw, or for rows twice."""
+        of_masks_drawn_here = {
+            "masking": self.unit not in _UNITS_WHILE_READING,
+            "max_ngram": self.max_ngram != _MAX_NGRAM,
+            "segmented_text": self.segmented_text,
+        }
+        for name, is_given in of_masks_drawn_here.items():
+            if is_given:
+                value = str(getattr(self, name)).lower()
+                raise InputError(
+                    f"--{name}={value} means nothing with --mask=false: masks drawn while records "
+                    'are read are of --masking=piece or word, a word being a piece and the "##" '
+                    f"pieces behind it. Leave out --{name}, or give --mask=true."
+                )
+        if self.objective in _ALIKE_IN_EVERY_PASS and self.dupe_factor > 1:
+            raise InputError(
+                f"--dupe_factor={self.dupe_factor} would write every row of "
+                f"--objective={self.objective} so many times: its passes differ in their masks "
+                "alone, and --mask=false leaves them out. Give --dupe_factor=1."
             )
 
     @property
@@ -118,12 +154,22 @@ class PretrainingData(TextInput):
         return "word" if self.do_whole_word_mask else self.masking
 
     @property
+    def num_slots(self):
+        """P of the records, 0 without masks."""
+        return self.num_predictions if self.mask else 0
+
+    @property
     def num_predictions(self):
-        """P, the masked tokens of an example at the most."""
+        """P, the masked tokens of an example at the most, whoever draws them."""
         if self.max_predictions_per_seq is not None:
             return self.max_predictions_per_seq
-        needed = math.ceil(round(self.masked_lm_prob * self.max_seq_length, 6))
+        needed = num_predictions_needed(self.masked_lm_prob, self.max_seq_length)
         return needed if self.unit == "piece" else needed + _SPARE_PREDICTIONS
+
+
+def num_predictions_needed(masked_lm_prob, max_seq_length):
+    """P that a share of the tokens of a row takes: 20 for 15 % of 128."""
+    return math.ceil(round(masked_lm_prob * max_seq_length, 6))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -155,9 +155,7 @@ class _Build:
         self._vocabulary = vocabulary
         self._num_workers = _num_workers(options, corpus)
         self._outputs, self._num_shards = outputs, len(outputs)
-        self._row_dtype = row_dtype(
-            options.max_seq_length, options.num_predictions, len(vocabulary)
-        )
+        self._row_dtype = row_dtype(options.max_seq_length, options.num_slots, len(vocabulary))
         self.shard_paths = [parts.shard(number) for number in range(len(outputs))]
         self.shards = []
 

@@ -29,21 +29,10 @@ def svg(statistics, title, wanted=None):
         parts.append(text(_LEFT + _COLUMN, 40, "Lines: what was asked for"))
     starts, lengths = bins(statistics.lengths)
     parts += _panel(0, "Records by number of tokens", starts, lengths)
-    starts, predicted = bins(statistics.predicted)
-    present = np.maximum(1, bins(statistics.present)[1])
-    line = [wanted["predictions"]] * len(starts) if wanted else None
-    title = "Share of the tokens to predict, by position"
-    parts += _panel(1, title, starts, predicted / present, line, is_share=True)
-    kinds = ("masked", "random", "kept")
-    line = [wanted[kind] for kind in kinds] if wanted else None
-    parts += _panel(
-        2,
-        "What stands for a token to predict",
-        ["[MASK]", "another token", "the token itself"],
-        np.array([shares[kind] for kind in kinds]),
-        line,
-        is_share=True,
-    )
+    if shares["masked"] is None:
+        parts.append(text(_LEFT + _COLUMN, _TOP - 14, "Nothing to predict", size=14))
+    else:
+        parts += _masks(statistics, wanted)
     if shares["label_1"] is None:
         parts.append(text(_LEFT + _COLUMN, _TOP + _ROW - 14, "No second texts", size=14))
     else:
@@ -56,6 +45,24 @@ def svg(statistics, title, wanted=None):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" font-family="sans-serif">\n'
         f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
+    )
+
+
+def _masks(statistics, wanted):
+    """Yields the elements of the two charts of the tokens to predict."""
+    starts, predicted = bins(statistics.predicted)
+    present = np.maximum(1, bins(statistics.present)[1])
+    line = [wanted["predictions"]] * len(starts) if wanted else None
+    title = "Share of the tokens to predict, by position"
+    yield from _panel(1, title, starts, predicted / present, line, is_share=True)
+    kinds = ("masked", "random", "kept")
+    yield from _panel(
+        2,
+        "What stands for a token to predict",
+        ["[MASK]", "another token", "the token itself"],
+        np.array([statistics.shares[kind] for kind in kinds]),
+        [wanted[kind] for kind in kinds] if wanted else None,
+        is_share=True,
     )
 
 

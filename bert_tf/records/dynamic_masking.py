@@ -19,7 +19,7 @@ UNITS = ("piece", "word")
 _MULTIPLIERS = (0x7FEB352D, 0x846CA68B)  # lowbias32
 _SALTS = (0x9E3779B9, 0x7F4A7C15)  # the two halves of 2**64 / golden ratio
 # What is drawn; columns are counted from there.
-_CHOICE, _CORRUPTION, _REPLACEMENT = 0, 1 << 20, 2 << 20
+_CHOICE, _CORRUPTION, _REPLACEMENT, _ROUNDING = 0, 1 << 20, 2 << 20, 3 << 20
 _NEVER = -1  # score of what may not be chosen
 
 
@@ -55,42 +55,26 @@ def restored(word_ids, positions, labels, weights):
 class DynamicMasker:
     """Masks the rows of a batch as `examples.masking.Masker` does, of units piece and word.
 
-    What is chosen and put in has the same probabilities; the draws are others, and the number of
-    tokens that is wanted is rounded half up.
+    What is chosen and put in has the same probabilities; the draws are others.
 
     Args:
       vocabulary: `text.vocab.Vocabulary`.
+      settings: `masking.Settings`, its unit one of `UNITS`; words are those that "##" tells.
       seed: int from 0 to 2**32 - 1.
-      masked_lm_prob, max_predictions_per_seq, mask_prob, random_prob: see `masking.Masker`.
-      unit: one of `UNITS`; of words, those that "##" tells.
 
     Raises:
       InputError: the vocabulary has special tokens only.
       ValueError: no such unit.
     """
 
-    def __init__(
-        self,
-        vocabulary,
-        *,
-        seed,
-        masked_lm_prob,
-        max_predictions_per_seq,
-        mask_prob=masking.MASK_PROB,
-        random_prob=masking.RANDOM_PROB,
-        unit="piece",
-    ):
-        if unit not in UNITS:
-            raise ValueError(f"unit={unit!r} must be one of {', '.join(UNITS)}.")
+    def __init__(self, vocabulary, settings, seed):
+        if settings.unit not in UNITS:
+            raise ValueError(f"unit={settings.unit!r} must be one of {', '.join(UNITS)}.")
+        self._settings, self._seed = settings, seed
+        self._max_predictions = settings.max_predictions_per_seq
         self._kinds = masking.token_kinds(vocabulary).astype(np.int32)
         self._replacements = np.flatnonzero(self._kinds).astype(np.int32)
         self._mask_id = vocabulary.mask_id
-        self._seed = seed
-        self._masked_lm_prob = masked_lm_prob
-        self._max_predictions = max_predictions_per_seq
-        self._mask_prob = mask_prob
-        self._random_prob = random_prob
-        self._unit = unit
 
     def __call__(self, word_ids, numbers):
         """Masks rows.
@@ -107,11 +91,13 @@ class DynamicMasker:
         kinds = tf.gather(self._kinds, word_ids)  # [n T]
         is_text = kinds != masking.SPECIAL  # [n T]
         num_text = tf.math.count_nonzero(is_text, axis=1, dtype=tf.int32)  # [n]
-        wanted = tf.floor(self._masked_lm_prob * tf.cast(num_text, tf.float64) + 0.5)  # [n]
+        # Rounded up or down at random.
+        wanted = self._settings.masked_lm_prob * tf.cast(num_text, tf.float64)  # [n]
+        wanted += draws.uniform(_ROUNDING, tf.constant([0]))[:, 0]
         wanted = tf.clip_by_value(tf.cast(wanted, tf.int32), 1, self._max_predictions)  # [n]
         num_wanted = tf.minimum(wanted, num_text)  # [n]
         scores = tf.where(is_text, _scores(draws, word_ids.shape[1]), _NEVER)  # [n T]
-        if self._unit == "piece":
+        if self._settings.unit == "piece":
             chosen = self._pieces(scores, num_wanted)
         else:
             chosen = self._words(scores, kinds, num_wanted, num_text)
@@ -189,8 +175,9 @@ class DynamicMasker:
         draw = draws.uniform(_CORRUPTION, chosen.unit_columns)  # [n P]
         choice = draws.uniform(_REPLACEMENT, chosen.columns) * len(self._replacements)  # [n P]
         random = tf.gather(self._replacements, tf.cast(choice, tf.int32))  # [n P]
-        put_in = tf.where(draw < self._mask_prob + self._random_prob, random, labels)
-        put_in = tf.where(draw < self._mask_prob, self._mask_id, put_in)
+        mask_prob, random_prob = self._settings.mask_prob, self._settings.random_prob
+        put_in = tf.where(draw < mask_prob + random_prob, random, labels)
+        put_in = tf.where(draw < mask_prob, self._mask_id, put_in)
         return tf.where(chosen.is_used, put_in, labels)
 
 

@@ -22,20 +22,21 @@ _LARGEST = 2**28  # numbers of four bytes, seven bits each
 class Encoder:
     """Encodes examples under the released feature names (`features.PRETRAINING`).
 
-    Examples without a second text lack `next_sentence_labels`. Packed ones have `sequence_ids`
-    [T] besides: 1, 2 and so on for the tokens of a row's texts, each of which starts with [CLS],
-    and 0 for padding.
+    Examples without a second text lack `next_sentence_labels`, those without masks the
+    `masked_lm_` features. Packed ones have `sequence_ids` [T] besides: 1, 2 and so on for the
+    tokens of a row's texts, each of which starts with [CLS], and 0 for padding.
 
     Not for two threads at a time: the matrices are used again.
 
     Args:
       max_seq_length: int, T.
-      max_predictions_per_seq: int, P.
+      max_predictions_per_seq: int, P; 0: examples without masks.
       objective: str, as in the flag --objective.
       pad: bool; false stores lists as long as the example, without zeros behind.
     """
 
     def __init__(self, max_seq_length, max_predictions_per_seq, objective, pad):
+        self._has_masks = max_predictions_per_seq > 0
         self._has_pairs = objective in PAIR_OBJECTIVES
         self._is_packed = objective == "packed"
         self._pad = pad
@@ -80,10 +81,13 @@ class Encoder:
             _Field(features.WORD_IDS, num_tokens, id_bytes),
             _Field(features.MASK, num_tokens, 1),
             _Field(features.TYPE_IDS, num_tokens, 1),
-            _Field(features.MASKED_LM_IDS, num_slots, label_bytes),
-            _Field(features.MASKED_LM_POSITIONS, num_slots, place_bytes),
-            _Field(features.MASKED_LM_WEIGHTS, 4 * num_slots, 1),
         ]
+        if self._has_masks:
+            fields += [
+                _Field(features.MASKED_LM_IDS, num_slots, label_bytes),
+                _Field(features.MASKED_LM_POSITIONS, num_slots, place_bytes),
+                _Field(features.MASKED_LM_WEIGHTS, 4 * num_slots, 1),
+            ]
         if self._has_pairs:
             fields.append(_Field(features.NEXT_SENTENCE_LABELS, 1, 1))
         if self._is_packed:
@@ -91,20 +95,14 @@ class Encoder:
         return fields
 
     def _encode_block(self, layout, rows):
-        num_tokens, num_slots = rows["num_tokens"], rows["num_predictions"]
-        is_token = self._first_tokens[num_tokens]
-        weights = self._weights[num_slots]
-        tokens = slots = weight_bytes = None  # all of them are stored
-        if not self._pad:
-            tokens, slots = is_token, self._first_slots[num_slots]
-            weight_bytes = slots.repeat(4, axis=1)
+        is_token = self._first_tokens[rows["num_tokens"]]
+        tokens = None if self._pad else is_token
         block = _Block(layout, len(rows))
         block.put(features.WORD_IDS, rows["word_ids"], tokens)
         block.put(features.MASK, is_token, tokens)
         block.put(features.TYPE_IDS, is_token - self._first_tokens[rows["num_type_a"]], tokens)
-        block.put(features.MASKED_LM_IDS, rows["labels"], slots)
-        block.put(features.MASKED_LM_POSITIONS, rows["positions"], slots)
-        block.put(features.MASKED_LM_WEIGHTS, weights, weight_bytes)
+        if self._has_masks:
+            self._put_masks(block, rows)
         if self._has_pairs:
             block.put(features.NEXT_SENTENCE_LABELS, rows["pair_label"][:, None], None)
         if self._is_packed:
@@ -112,6 +110,15 @@ class Encoder:
             sequence_ids = starts.cumsum(axis=1, dtype=np.uint16) * is_token
             block.put(features.SEQUENCE_IDS, sequence_ids, tokens)
         return block.flatten()
+
+    def _put_masks(self, block, rows):
+        num_slots, slots, weight_bytes = rows["num_predictions"], None, None
+        if not self._pad:
+            slots = self._first_slots[num_slots]
+            weight_bytes = slots.repeat(4, axis=1)
+        block.put(features.MASKED_LM_IDS, rows["labels"], slots)
+        block.put(features.MASKED_LM_POSITIONS, rows["positions"], slots)
+        block.put(features.MASKED_LM_WEIGHTS, self._weights[num_slots], weight_bytes)
 
 
 class _Field:

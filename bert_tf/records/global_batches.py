@@ -12,7 +12,6 @@ from bert_tf import features as rows
 from bert_tf.errors import InputError
 from bert_tf.records import check, dynamic_masking, manifest, read, static_pieces
 
-_MASKED = (rows.MASKED_LM_POSITIONS, rows.MASKED_LM_IDS, rows.MASKED_LM_WEIGHTS)
 # What a record may have, in any order.
 FEATURES = (*rows.PRETRAINING, rows.SEQUENCE_IDS)
 
@@ -54,16 +53,16 @@ class Reader:
         if masker is None:
             self._check_masked()
         else:
-            self.features = (*(f for f in stored if f not in _MASKED), *_MASKED)
-            stored = tuple(feature for feature in stored if feature not in _MASKED)
-            stored += check.present(self._paths, _MASKED)
+            self.features = (*(f for f in stored if f not in rows.MASKED_LM), *rows.MASKED_LM)
+            stored = tuple(feature for feature in stored if feature not in rows.MASKED_LM)
+            stored += check.present(self._paths, rows.MASKED_LM)
             if rows.MASKED_LM_POSITIONS in stored:
                 sizes = sizes | {"P": _num_predictions(self._paths)}
         self._parser = read.Parser(self._paths, stored, sizes)
         self._max_seq_length = sizes["T"]
 
     def _check_masked(self):
-        wanted = [feature for feature in self.features if feature in _MASKED]
+        wanted = [feature for feature in self.features if feature in rows.MASKED_LM]
         if wanted and not check.present(self._paths, wanted):
             raise InputError(
                 f"{self._paths[0]} has no masked tokens. Records that were made without masks can "
@@ -198,7 +197,7 @@ class Reader:
             return found
         word_ids = found[rows.WORD_IDS.name]
         if rows.MASKED_LM_POSITIONS.name in found:
-            old = (found.pop(feature.name) for feature in _MASKED)
+            old = (found.pop(feature.name) for feature in rows.MASKED_LM)
             word_ids = dynamic_masking.restored(word_ids, *old)
         return found | self._masker(word_ids, numbers)
 
@@ -207,6 +206,6 @@ def _num_predictions(paths):
     """The most slots that a record of some files has."""
     builds = manifest.find_all(paths)
     return max(
-        build.max_predictions_per_seq if build else check.num_values(path, _MASKED[0])
+        build.max_predictions_per_seq if build else check.num_values(path, rows.MASKED_LM_POSITIONS)
         for path, build in zip(paths, builds, strict=True)
     )

@@ -55,7 +55,7 @@ def main(options, arguments):
     for path, build in zip(paths, builds, strict=True):
         if build:
             manifest.check_vocabulary(path, build, vocabulary)
-    names = check.record_names(paths, statistics.REQUIRED, None)
+    names = statistics.stored_names(paths)
     check.check_ids(paths, len(vocabulary), limit=max(100, options.num_examples))
     print_examples(paths[0], names, vocabulary, builds[0], options.num_examples)
     found = statistics.count(paths, vocabulary, max(b.max_seq_length if b else 0 for b in builds))
@@ -85,14 +85,15 @@ def print_examples(path, names, vocabulary, build, count):
     """
     if not count:
         return
-    print(NOTATION)
+    has_masks = features.MASKED_LM_IDS in names
+    print(NOTATION if has_masks else "The records hold no masks.")
     objective = build.objective if build else "nsp"
     for number, example in enumerate(check.first_examples(path, count)):
         found = example.features.feature
         values = {feature: found[name].int64_list.value for feature, name in names.items()}
-        values[features.MASKED_LM_WEIGHTS] = found[
-            names[features.MASKED_LM_WEIGHTS]
-        ].float_list.value
+        if has_masks:
+            weights = names[features.MASKED_LM_WEIGHTS]
+            values[features.MASKED_LM_WEIGHTS] = found[weights].float_list.value
         print(f"\nRecord {number} of {path}: {sum(values[features.MASK])} tokens")
         for name, text in texts(values, vocabulary):
             print(f"  {name}: {text}")
@@ -116,9 +117,7 @@ def texts(values, vocabulary):
     predictions = {
         place: label
         for place, label, weight in zip(
-            values[features.MASKED_LM_POSITIONS],
-            values[features.MASKED_LM_IDS],
-            values[features.MASKED_LM_WEIGHTS],
+            *(values.get(feature, ()) for feature in features.MASKED_LM),
             strict=True,
         )
         if weight > 0
@@ -218,10 +217,10 @@ def _percent(share):
 
 def histograms(found):
     """How many tokens and predictions the records have, and where the predictions are, as text."""
-    parts = [
-        _histogram("Records by number of tokens", found.lengths),
-        _histogram("Records by number of tokens to predict", found.predictions),
-    ]
+    lengths = _histogram("Records by number of tokens", found.lengths)
+    if not found.predicted.any():
+        return lengths
+    parts = [lengths, _histogram("Records by number of tokens to predict", found.predictions)]
     starts, predicted = charts.bins(found.predicted, _HISTOGRAM_ROWS)
     present = charts.bins(found.present, _HISTOGRAM_ROWS)[1]
     lines = [

@@ -31,9 +31,11 @@ class Build:
         overwritten since. What follows is of all of them.
       vocabulary: dict with "sha256" and "size".
       do_lower_case: bool.
-      max_seq_length, max_predictions_per_seq: int.
+      max_seq_length, max_predictions_per_seq: int; the second is what --dynamic_masking needs
+        where examples have no masks.
       objective: str, as in the flag --objective.
       is_padded: bool, whether every example is stored as long as `max_seq_length`.
+      is_masked: bool.
       options: dict, the flags that decide what the files hold, defaults filled in.
       inputs: list of dicts with "name", "format", "bytes" and "sha256".
       text, examples: dicts of counts, see `summary.TextCounts` and `summary.ExampleCounts`.
@@ -55,6 +57,7 @@ class Build:
     examples: dict
     shares: dict
     code_version: str
+    is_masked: bool = True  # as manifests say that were written before there were others
 
     def file(self, name):
         """The entry of a file, or None."""
@@ -69,8 +72,9 @@ def shares(examples):
 
     Returns:
       dict with "predictions", the tokens to predict of those that text gave; of the predictions
-      "masked", "random" and "kept"; "label_1", the random or swapped pairs, None without pairs;
-      "padding", the positions that hold no token where every example is padded.
+      "masked", "random" and "kept", None without predictions; "label_1", the random or swapped
+      pairs, None without pairs; "padding", the positions that hold no token where every example
+      is padded.
     """
     predictions = examples["num_predictions"]
     masked, kept = examples["num_masked"], examples["num_kept"]
@@ -78,16 +82,20 @@ def shares(examples):
     pairs = examples["num_pairs"]
     return {
         "predictions": _share(predictions, tokens - examples["num_special"]),
-        "masked": _share(masked, predictions),
-        "random": _share(predictions - masked - kept, predictions),
-        "kept": _share(kept, predictions),
-        "label_1": _share(examples["num_label_1"], pairs) if pairs else None,
+        "masked": _share_of_some(masked, predictions),
+        "random": _share_of_some(predictions - masked - kept, predictions),
+        "kept": _share_of_some(kept, predictions),
+        "label_1": _share_of_some(examples["num_label_1"], pairs),
         "padding": _share(examples["num_positions"] - tokens, examples["num_positions"]),
     }
 
 
 def _share(part, whole):
     return round(part / max(1, whole), 6)
+
+
+def _share_of_some(part, whole):
+    return _share(part, whole) if whole else None
 
 
 def new_build(options, vocabulary, inputs, text, examples):
@@ -117,6 +125,7 @@ def new_build(options, vocabulary, inputs, text, examples):
         max_predictions_per_seq=options.num_predictions,
         objective=options.objective,
         is_padded=is_padded,
+        is_masked=options.mask,
         options=recorded,
         inputs=[
             {"name": os.path.basename(each["path"])}
@@ -277,7 +286,7 @@ def check(
       vocabulary: `text.vocab.Vocabulary` of the model.
       do_lower_case: bool, its casing.
       max_seq_length: int.
-      max_predictions_per_seq: int, or None: any, but the same in all files.
+      max_predictions_per_seq: int, of files with masks; or None: any, but the same in all files.
       objectives: names of those that can be trained on, or None: all; but one in all files.
 
     Returns:
@@ -294,7 +303,7 @@ def check(
         check_vocabulary(path, build, vocabulary)
         _check_casing(path, build, do_lower_case)
         _check_flag(path, "max_seq_length", build.max_seq_length, max_seq_length)
-        if max_predictions_per_seq is not None:
+        if max_predictions_per_seq is not None and build.is_masked:
             name = "max_predictions_per_seq"
             _check_flag(path, name, build.max_predictions_per_seq, max_predictions_per_seq)
         if objectives is not None and build.objective not in objectives:

@@ -8,7 +8,7 @@ so both make the same bytes.
 import numpy as np
 
 from bert_tf.examples import pool as pool_lib
-from bert_tf.examples.masking import Masker
+from bert_tf.examples.masking import Masker, Settings
 from bert_tf.examples.pretraining import ExampleMaker
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.records import summary
@@ -100,7 +100,7 @@ class Recipe:
         if self._encoder is None:
             self._encoder = Encoder(
                 options.max_seq_length,
-                options.num_predictions,
+                options.num_slots,
                 options.objective,
                 options.pad_to_max_seq_length and options.objective != "packed",
             )
@@ -111,20 +111,19 @@ class Recipe:
 
 def _example_maker(vocabulary, options):
     """The `ExampleMaker` that `options` ask for."""
+    settings = Settings(
+        max_predictions_per_seq=options.num_predictions,
+        masked_lm_prob=options.masked_lm_prob,
+        mask_prob=options.mask_prob,
+        random_prob=options.random_prob,
+        unit=options.unit,
+        max_ngram=options.max_ngram,
+    )
     return ExampleMaker(
         vocabulary=vocabulary,
-        masker=Masker(
-            vocabulary,
-            masked_lm_prob=options.masked_lm_prob,
-            max_predictions_per_seq=options.num_predictions,
-            mask_prob=options.mask_prob,
-            random_prob=options.random_prob,
-            unit=options.unit,
-            max_ngram=options.max_ngram,
-        ),
+        masker=Masker(vocabulary, settings) if options.mask else None,
         objective=options.objective,
         max_seq_length=options.max_seq_length,
-        max_predictions_per_seq=options.num_predictions,
         short_seq_prob=options.short_seq_prob,
         random_seed=options.random_seed,
     )

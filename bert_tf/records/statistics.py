@@ -11,8 +11,8 @@ from bert_tf.progress import Progress
 from bert_tf.records import check, manifest, read
 from bert_tf.records.summary import ExampleCounts
 
-# What every pre-training record has; one without a second text lacks the label.
-REQUIRED = tuple(row for row in features.PRETRAINING if row != features.NEXT_SENTENCE_LABELS)
+# What a record may have besides those of the encoder.
+_OPTIONAL = (*features.MASKED_LM, features.NEXT_SENTENCE_LABELS, features.SEQUENCE_IDS)
 
 # Counts that records tell; of `summary.ExampleCounts` only `num_capped` is none.
 COUNTED = tuple(
@@ -67,7 +67,7 @@ def count(paths, vocabulary, max_seq_length=None):
     Raises:
       InputError: a file is damaged or holds something else; see `check.record_names`.
     """
-    names = check.record_names(paths, REQUIRED, None)
+    names = stored_names(paths)
     num_records = {path: check.num_records(path) for path in paths}
     progress = Progress("count", sum(num_records.values()), "records")
     counter = _Counter(vocabulary)
@@ -80,13 +80,28 @@ def count(paths, vocabulary, max_seq_length=None):
     return counter.statistics(num_records, max_seq_length)
 
 
+def stored_names(paths):
+    """The names under which some files have what every record needs, and masks if they have any.
+
+    Args:
+      paths: list of str.
+
+    Returns:
+      dict from `features.Feature` to str.
+
+    Raises:
+      InputError: see `check.record_names`.
+    """
+    masks = features.MASKED_LM if check.present(paths, features.MASKED_LM) else ()
+    return check.record_names(paths, (*features.ENCODER_INPUTS, *masks), None)
+
+
 def _batches(path, names):
     """Yields dicts from feature to array [B L], zeros behind; L differs by batch.
 
-    The label is [B], -1 where a record has none.
+    The label is [B], -1 where a record has none; what else records lack is [B 0].
     """
-    optional = (features.NEXT_SENTENCE_LABELS, features.SEQUENCE_IDS)
-    names = names | {feature: feature.record_name for feature in optional}
+    names = {feature: feature.record_name for feature in _OPTIONAL} | names
     specification = {
         name: tf.io.RaggedFeature(tf.float32 if feature.dtype == "float32" else tf.int64)
         for feature, name in names.items()
@@ -157,7 +172,7 @@ def _check_widths(path, batch):
         widths = {
             feature.record_name: values.shape[1]
             for feature, values in batch.items()
-            if feature.axes == axes and feature in REQUIRED
+            if feature.axes == axes and feature != features.SEQUENCE_IDS
         }
         if len(set(widths.values())) > 1:
             raise InputError(

@@ -118,9 +118,11 @@ def example_text(row, vocabulary):
     tokens, count = vocabulary.tokens, row["num_predictions"]
     wanted = zip(row["positions"][:count], row["labels"][:count], strict=True)
     lines = [
-        f"Example: {' '.join(tokens[word_id] for word_id in row['word_ids'][: row['num_tokens']])}",
-        f"  to predict: {', '.join(f'{place} {tokens[label]}' for place, label in wanted)}",
+        f"Example: {' '.join(tokens[word_id] for word_id in row['word_ids'][: row['num_tokens']])}"
     ]
+    if row["positions"].size:
+        to_predict = ", ".join(f"{place} {tokens[label]}" for place, label in wanted)
+        lines.append(f"  to predict: {to_predict}")
     if row["pair_label"] >= 0:
         lines.append(f"  label: {row['pair_label']}")
     return "\n".join(lines)
@@ -143,17 +145,28 @@ def text(read, made, options):
         f"Wrote {made.num_examples} examples, {made.num_tokens} tokens; "
         f"{_percent(made.num_tokens, made.num_positions)} of {options.max_seq_length} positions "
         "hold one.",
-        f"Tokens to predict: "
-        f"{_percent(made.num_predictions, made.num_tokens - made.num_special)} of the text; "
-        f"[MASK] stands for {_percent(made.num_masked, made.num_predictions)} of them, "
-        f"another token for {_percent(made.num_randomized, made.num_predictions)}, "
-        f"{_percent(made.num_kept, made.num_predictions)} are kept.",
+        _masks(made, options),
     ]
     if made.num_pairs:
         what = {"nsp": "Second text from another document", "sop": "Texts swapped"}
         share = _percent(made.num_label_1, made.num_pairs)
         lines.append(f"{what[options.objective]}: {share}.")
     return "\n".join(lines + [f"WARNING: {each}" for each in _warnings(read, made, options)])
+
+
+def _masks(made, options):
+    if not options.mask:
+        return (
+            "No masks: run_pretraining.py --dynamic_masking draws them, "
+            f"{options.num_predictions} in an example at the most."
+        )
+    return (
+        f"Tokens to predict: "
+        f"{_percent(made.num_predictions, made.num_tokens - made.num_special)} of the text; "
+        f"[MASK] stands for {_percent(made.num_masked, made.num_predictions)} of them, "
+        f"another token for {_percent(made.num_randomized, made.num_predictions)}, "
+        f"{_percent(made.num_kept, made.num_predictions)} are kept."
+    )
 
 
 def _warnings(read, made, options):

@@ -7,13 +7,16 @@ import tensorflow as tf
 
 from bert_tf import features, files
 from bert_tf.errors import InputError
-from bert_tf.examples import batching
-from bert_tf.records import check, global_batches, manifest
-from bert_tf.records.dynamic_masking import DynamicMasker
+from bert_tf.examples import batching, masking
+from bert_tf.options.data import num_predictions_needed
+from bert_tf.records import check, dynamic_masking, global_batches, manifest
+from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import strategy as strategy_lib
-from bert_tf.training.loop import ROW_NUMBERS
 from bert_tf.training.phases import Phase
+from bert_tf.training.update import ROW_NUMBERS
 
+# Of the masks that are drawn for held-out records; no --random_seed is as large.
+EVALUATION_SEED = 2**31
 # Records are padded to the full length; two pieces of a batch leave out most of that.
 _NUM_PIECES = 2
 # The --objective of the builder that makes the records a kind of training wants.
@@ -34,20 +37,28 @@ class Records:
       paths: list of str.
       sizes: dict from axis letter to length.
       features: tuple of `features.Feature`, those a batch is to have.
+      vocabulary: `text.vocab.Vocabulary`.
+      masks: `masking.Settings` of masks that are drawn while records are read; None: those that
+        the records have, if any.
     """
 
     paths: list
     sizes: dict
     features: tuple
+    vocabulary: Vocabulary
+    masks: masking.Settings | None
 
-    def reader(self, batch_size, seed, masker=None):
-        """`global_batches.Reader` of these files."""
+    def reader(self, batch_size, seed):
+        """`global_batches.Reader` of these files; `seed` is that of order and masks."""
+        masker = None
+        if self.masks:
+            masker = dynamic_masking.DynamicMasker(self.vocabulary, self.masks, seed)
         return global_batches.Reader(
             self.paths, self.features, self.sizes, batch_size=batch_size, seed=seed, masker=masker
         )
 
 
-def records(patterns, what, max_seq_length, vocabulary, options, objective):
+def records(patterns, what, max_seq_length, vocabulary, options, objective, *, is_evaluation=False):
     """Finds the files of a length among some files, and checks them.
 
     Args:
@@ -57,6 +68,7 @@ def records(patterns, what, max_seq_length, vocabulary, options, objective):
       vocabulary: `text.vocab.Vocabulary`.
       options: `options.PreTraining`.
       objective: `objectives.PretrainingObjective`.
+      is_evaluation: bool, whether masks that the records have are kept in any case.
 
     Returns:
       `Records`.
@@ -67,26 +79,64 @@ def records(patterns, what, max_seq_length, vocabulary, options, objective):
     paths = files.expand(patterns, what)
     if options.phases:
         paths = _of_length(paths, what, max_seq_length)
-    num_predictions = options.max_predictions_per_seq
-    builds = manifest.check(
+    num_predictions = None if options.dynamic_masking else options.max_predictions_per_seq
+    build = manifest.check(
         paths,
         vocabulary=vocabulary,
         do_lower_case=not vocabulary.is_cased,
         max_seq_length=max_seq_length,
         max_predictions_per_seq=num_predictions,
         objectives=_RECORD_OBJECTIVES[options.objective],
-    )
-    if num_predictions is None and builds[0]:
-        num_predictions = builds[0].max_predictions_per_seq
-    elif num_predictions is None:
-        num_predictions = check.num_values(paths[0], features.MASKED_LM_POSITIONS)
-    wanted = objective.features
+    )[0]
+    wanted, sizes = objective.features, {"T": max_seq_length}
     if not objective.has_pair:
         wanted += check.present(paths, (features.SEQUENCE_IDS,))
-    sizes = {"T": max_seq_length, "P": num_predictions}
+    is_masked = bool(check.present(paths, features.MASKED_LM))
+    if is_masked:
+        sizes["P"] = num_predictions or _num_slots(paths[0], build)
+    else:
+        wanted = tuple(feature for feature in wanted if feature not in features.MASKED_LM)
     check.record_names(paths, wanted, sizes)
     check.check_ids(paths, len(vocabulary))
-    return Records(paths, sizes, wanted)
+    masks, keeps = None, is_masked and (is_evaluation or not options.dynamic_masking)
+    if not (keeps or objective.is_causal):
+        masks = _masks_to_draw(paths[0], build, sizes, options)
+        sizes["P"] = masks.max_predictions_per_seq
+    return Records(paths, sizes, wanted, vocabulary, masks)
+
+
+def _num_slots(path, build):
+    """P of records with masks."""
+    if build:
+        return build.max_predictions_per_seq
+    return check.num_values(path, features.MASKED_LM_POSITIONS)
+
+
+def _masks_to_draw(path, build, sizes, options):
+    """`masking.Settings` of `--dynamic_masking`: those of the manifest, or else of the paper."""
+    if not options.dynamic_masking:
+        raise InputError(
+            f"{path} has no masks, which --objective={options.objective} learns from. Give "
+            "--dynamic_masking=true, which draws them while records are read, or make the records "
+            "with --mask=true."
+        )
+    made = build.options if build else {}
+    unit = made.get("masking", "piece")
+    if unit not in dynamic_masking.UNITS or made.get("segmented_text"):
+        raise InputError(
+            f"{path} was made with --masking={unit} and --segmented_text="
+            f"{str(made.get('segmented_text')).lower()}, says its {manifest.NAME}; its units are "
+            "not in the records, so that --dynamic_masking cannot draw others of them. Give "
+            "--dynamic_masking=false, or make the records with --masking=piece or word."
+        )
+    names = ("masked_lm_prob", "mask_prob", "random_prob")
+    shares = {name: made[name] for name in names if name in made}
+    limit = (
+        options.max_predictions_per_seq
+        or (build.max_predictions_per_seq if build else sizes.get("P"))
+        or num_predictions_needed(masking.Settings.masked_lm_prob, sizes["T"])
+    )
+    return masking.Settings(max_predictions_per_seq=limit, unit=unit, **shares)
 
 
 def _of_length(paths, what, max_seq_length):
@@ -118,21 +168,9 @@ class PhaseData:
     number: int
     records: Records
 
-    def reader(self, options, vocabulary):
+    def reader(self, options):
         """The batches of this phase; other phases on the same files have another order."""
-        seed, masker = options.random_seed + self.number, None
-        if options.dynamic_masking:
-            masker = DynamicMasker(
-                vocabulary,
-                seed=seed,
-                masked_lm_prob=self._masked_lm_prob(),
-                max_predictions_per_seq=self.records.sizes["P"],
-            )
-        return self.records.reader(self.phase.batch_size, seed, masker)
-
-    def _masked_lm_prob(self):
-        build = manifest.find(self.records.paths[0])
-        return build.options["masked_lm_prob"] if build else 0.15
+        return self.records.reader(self.phase.batch_size, options.random_seed + self.number)
 
     def host_batches(self, reader, options, strategy, start_batch):
         """Yields what `loop.Loop.run` takes."""
@@ -145,10 +183,10 @@ class PhaseData:
 
     def device_batches(self, reader, options, strategy, start_batch):
         """What `loop.Loop.run_on_devices` takes: distributed dataset, element specification."""
-        here, replicas = strategy_lib.local_replicas(strategy), strategy.num_replicas_in_sync
-        per_replica = self.phase.batch_size // replicas
+        per_replica = self.phase.batch_size // strategy.num_replicas_in_sync
 
-        def dataset(_=None):
+        def dataset(context=None):
+            here = strategy_lib.local_replicas(strategy, context)
             return reader.pieces(
                 start_batch,
                 num_pieces=options.gradient_accumulation_steps,
@@ -171,7 +209,7 @@ def check_batch_size(phase, options, strategy):
     """
     strategy_lib.check_batch_size(strategy, phase.batch_size)
     parts = strategy.num_replicas_in_sync * options.gradient_accumulation_steps
-    if options.length_buckets and phase.batch_size % parts:
+    if options.has_static_shapes and phase.batch_size % parts:
         raise InputError(
             f"A batch of {phase.batch_size} is no multiple of {parts}, the replicas times "
             f"--gradient_accumulation_steps={options.gradient_accumulation_steps}; give "

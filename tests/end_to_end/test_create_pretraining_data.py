@@ -13,7 +13,7 @@ import pytest
 from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED
-from bert_tf.records import check
+from bert_tf.records import build, check, manifest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -63,11 +63,13 @@ def test_flags_and_defaults_are_the_released_ones():
         ({"max_seq_length": 512, "max_predictions_per_seq": 20}, 20),
         ({"masked_lm_prob": 0.4}, 52),
         ({"do_whole_word_mask": True}, 23),
+        ({"mask": False}, 20),  # which is what the trainer is told
     ],
 )
 def test_predictions_follow_from_the_probability(change, wanted):
     made = options.PretrainingData(input_file="i", output_file="o", vocab_file="v", **change)
     assert made.num_predictions == wanted
+    assert made.num_slots == (wanted if made.mask else 0)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +86,15 @@ def test_predictions_follow_from_the_probability(change, wanted):
         ({"num_workers": 0}, "--num_workers=0"),
         ({"masking": "span", "do_whole_word_mask": True}, "exclude each other"),
         ({"segmented_text": True}, "needs --masking=word"),
+        ({"mask": False, "masking": "ngram"}, "--masking=ngram means nothing with --mask=false"),
+        ({"mask": False, "masking": "span"}, "--masking=span means nothing .* --mask=true"),
+        ({"mask": False, "max_ngram": 2}, "--max_ngram=2 means nothing with --mask=false"),
+        (
+            {"mask": False, "masking": "word", "segmented_text": True},
+            "--segmented_text=true means nothing",
+        ),
+        ({"mask": False, "objective": "packed"}, "--dupe_factor=10 .* Give --dupe_factor=1"),
+        ({"mask": False, "objective": "doc_sentences", "dupe_factor": 2}, "--dupe_factor=2 would"),
     ],
 )
 def test_refuses_wrong_values(change, message):
@@ -105,6 +116,51 @@ def test_from_text_to_records(tmp_path):
     assert result.stdout.count("Example:") == 2
     sizes = [check.num_records(str(tmp_path / f"{name}.tfrecord")) for name in "ab"]
     assert f"Wrote {sum(sizes)} examples" in result.stdout
+
+
+def lists(path):
+    """Of each record a dict from the name of a feature to its numbers."""
+    for example in check.first_examples(path, check.num_records(path)):
+        found = example.features.feature.items()
+        yield {name: list(getattr(value, value.WhichOneof("kind")).value) for name, value in found}
+
+
+def unmasked(record):
+    """A record without masks, of one with masks."""
+    slots = [record.pop(f"masked_lm_{name}") for name in ("positions", "ids", "weights")]
+    for place, label, weight in zip(*slots, strict=True):
+        if weight:
+            record["input_ids"][place] = label
+    return record
+
+
+@pytest.mark.parametrize("pad", ["true", "false"])
+def test_without_masks_the_examples_are_the_same(tmp_path, capsys, pad):
+    """As they were before masking, in their order."""
+    words = [f"w{number}" for number in range(53)]
+    (tmp_path / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]) + "\n"
+    )
+    rng = random.Random(1)
+    sentences = [" ".join(rng.choices(words, k=rng.randint(3, 11))) for _ in range(60)]
+    text = "\n\n".join("\n".join(sentences[start : start + 6]) for start in range(0, 60, 6))
+    (tmp_path / "text.txt").write_text(text + "\n")
+    flags = {
+        "input_file": str(tmp_path / "text.txt"),
+        "vocab_file": str(tmp_path / "vocab.txt"),
+        "max_seq_length": 23,
+        "num_workers": 1,
+        "pad_to_max_seq_length": pad == "true",
+    }
+    for name, mask in (("masked", True), ("plain", False)):
+        build.run(options.PretrainingData(output_file=str(tmp_path / name), mask=mask, **flags))
+    assert "--dynamic_masking draws them, 4 in an example" in capsys.readouterr().out
+    plain = list(lists(str(tmp_path / "plain")))
+    assert plain == [unmasked(record) for record in lists(str(tmp_path / "masked"))]
+    # Ten passes over little text: most of their pairs differ.
+    assert len({str(record) for record in plain}) > 0.7 * len(plain) > 70
+    entry = manifest.find(str(tmp_path / "plain"))
+    assert (entry.is_masked, entry.max_predictions_per_seq) == (False, 4)
 
 
 def test_wrong_input_is_one_message():

@@ -6,65 +6,35 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.examples.masking import Masker
+from bert_tf.examples.masking import Masker, Settings
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
-
-SPECIAL = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [f"word{number}" for number in range(53)]
-PIECES = [f"##{number}" for number in range(29)]
-VOCABULARY = Vocabulary(SPECIAL + WORDS + PIECES)
-PAD, UNUSED, UNK, CLS, SEP, MASK = range(len(SPECIAL))
-WORD, PIECE = len(SPECIAL), len(SPECIAL) + len(WORDS)
-NUM_TEXT = len(WORDS) + len(PIECES)
+from tests.reference.masked_rows import (
+    CLS,
+    MASK,
+    NUMBERS_OF_PREDICTIONS,
+    PAD,
+    PIECE,
+    SEP,
+    SHARES,
+    SPECIAL,
+    UNK,
+    UNUSED,
+    VOCABULARY,
+    WORD,
+    assert_shares,
+    assert_uniform_over_text,
+    block,
+    random_block,
+    sequence,
+    units_of,
+    within,
+)
 
 
 def masker(unit="piece", prob=0.15, limit=20, **kwargs):
-    return Masker(
-        VOCABULARY, masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs
-    )
-
-
-def block(*rows):
-    """int32 [n T] of rows of different lengths."""
-    length = max(map(len, rows))
-    return np.array([list(row) + [PAD] * (length - len(row)) for row in rows], np.int32)
-
-
-def sequence(num_tokens):
-    """[CLS] a [SEP] b [SEP] with so many tokens of text, all different from their neighbours."""
-    text = [WORD + place % 53 for place in range(num_tokens)]
-    half = num_tokens // 2
-    return [CLS, *text[:half], SEP, *text[half:], SEP]
-
-
-def random_block(seed, num_rows, length=127, continued=0.0, special=0.02):
-    """Rows of 60 tokens or more: words, pieces that go on with them, special tokens, padding."""
-    generator = np.random.default_rng(seed)
-    shape = (num_rows, length)
-    word_ids = generator.integers(WORD, PIECE, shape)
-    pieces = generator.integers(PIECE, len(VOCABULARY), shape)
-    word_ids = np.where(generator.random(shape) < continued, pieces, word_ids)
-    word_ids = np.where(
-        generator.random(shape) < special, generator.choice([SEP, UNK, UNUSED], shape), word_ids
-    )
-    num_tokens = generator.integers(60, length + 1, num_rows)
-    word_ids[np.arange(length) >= num_tokens[:, None]] = PAD
-    return word_ids.astype(np.int32)
-
-
-def expected_units(row, starts):
-    """(start, end) of each unit of a row, token by token; `starts` None: words."""
-    units = []
-    for place, word_id in enumerate(row):
-        goes_on = word_id >= PIECE if starts is None else not starts[place]
-        if word_id < WORD:
-            continue
-        if goes_on and units and units[-1][1] == place:
-            units[-1][1] = place + 1
-        else:
-            units.append([place, place + 1])
-    return units
+    settings = Settings(masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs)
+    return Masker(VOCABULARY, settings)
 
 
 def predicted(masked):
@@ -77,30 +47,13 @@ def predicted(masked):
     return found
 
 
-def within(count, total, probability, deviations=4.5):
-    deviation = math.sqrt(total * probability * (1 - probability))
-    return abs(count - total * probability) <= deviations * deviation
-
-
-@pytest.mark.parametrize(
-    ("num_tokens", "limit", "least", "share_of_more", "is_capped"),
-    [
-        (125, 20, 18, 0.75, False),  # 18.75
-        (30, 20, 4, 0.5, False),
-        (23, 20, 3, 0.45, False),
-        (2, 20, 1, 0.0, False),  # at least one
-        (0, 20, 0, 0.0, False),
-        (509, 20, 20, 0.0, True),  # 76.35
-        (509, 601, 76, 0.35, False),  # more slots than tokens
-    ],
-)
-def test_number_of_predictions(num_tokens, limit, least, share_of_more, is_capped):
-    """Rounded up as often as makes the share right on average."""
+@pytest.mark.parametrize(("num_tokens", "limit", "least", "share_of_more"), NUMBERS_OF_PREDICTIONS)
+def test_number_of_predictions(num_tokens, limit, least, share_of_more):
     word_ids = block(*[sequence(num_tokens)] * 1009)
     masked = masker(limit=limit)(word_ids, None, RandomBits(1))
     assert set(masked.num_predictions.tolist()) <= {least, least + 1}
     assert within((masked.num_predictions > least).sum(), 1009, share_of_more)
-    assert masked.is_capped.tolist() == [is_capped] * 1009
+    assert masked.is_capped.tolist() == [0.15 * num_tokens > limit] * 1009
     assert masked.positions.shape == masked.labels.shape == (1009, limit)
     for positions, count in zip(masked.positions, masked.num_predictions, strict=True):
         assert len(set(positions[:count].tolist())) == count
@@ -120,14 +73,9 @@ def test_units_flag_the_cap(unit):
     assert masked.num_predictions[0] <= 20
 
 
-# Columns of the table in appendix C.2: [MASK], same, random.
-@pytest.mark.parametrize(
-    "shares",
-    [(80, 10, 10), (100, 0, 0), (80, 0, 20), (80, 20, 0), (0, 20, 80), (0, 0, 100)],
-    ids=str,
-)
+@pytest.mark.parametrize("shares", SHARES, ids=str)
 def test_rate_and_shares_on_a_million_tokens(shares):
-    mask_prob, same_prob, random_prob = (share / 100 for share in shares)
+    mask_prob, _, random_prob = (share / 100 for share in shares)
     word_ids = random_block(3, 11_000)
     is_text = word_ids >= WORD
     assert is_text.sum() > 1_000_000
@@ -135,24 +83,13 @@ def test_rate_and_shares_on_a_million_tokens(shares):
 
     chosen = predicted(masked)
     assert within(chosen.sum(), is_text.sum(), 0.15)
-    before, after = word_ids[chosen], masked.word_ids[chosen]
-    total = len(after)
-    itself = random_prob / NUM_TEXT  # a random token is the token itself once in 82
-    assert within((after == MASK).sum(), total, mask_prob)
-    assert within((after == before).sum(), total, same_prob + itself)
-    assert within(((after != MASK) & (after != before)).sum(), total, random_prob - itself)
+    assert_shares(word_ids[chosen], masked.word_ids[chosen], shares)
 
 
 def test_random_tokens_are_uniform_over_text():
     word_ids = random_block(7, 11_000)
     masked = masker(mask_prob=0.0, random_prob=1.0)(word_ids, None, RandomBits(11))
-    put_in = masked.word_ids[predicted(masked)]
-    assert put_in.min() == WORD  # none of the special tokens
-    counts = np.bincount(put_in, minlength=len(VOCABULARY))[WORD:]
-    expected = len(put_in) / NUM_TEXT
-    chi_square = ((counts - expected) ** 2 / expected).sum()
-    freedom = NUM_TEXT - 1
-    assert abs(chi_square - freedom) < 5 * math.sqrt(2 * freedom)
+    assert_uniform_over_text(masked.word_ids[predicted(masked)])
 
 
 @pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
@@ -215,7 +152,7 @@ def test_units_are_chosen_as_on_a_circle(given, prob, limit):
     bits = RandomBits(23)
     keys, draws = bits.uint32((num_rows, length)), bits.uniform(num_rows)
     for row in range(num_rows):
-        units = expected_units(word_ids[row], None if starts is None else starts[row])
+        units = units_of(word_ids[row], None if starts is None else starts[row])
         num_text = sum(end - start for start, end in units)
         num_wanted = min(max(1, int(prob * num_text + draws[row])), limit)
         chosen = choice_for(units, keys[row].tolist(), num_wanted, limit)
@@ -234,7 +171,7 @@ def test_long_units_are_as_likely_as_short_ones(unit):
     wanted = 0.15 * num_text
     seen, expected, found = np.zeros((3, 64))
     for row in range(len(word_ids)):
-        for start, end in expected_units(word_ids[row], None if starts is None else starts[row]):
+        for start, end in units_of(word_ids[row], None if starts is None else starts[row]):
             seen[end - start] += 1
             expected[end - start] += wanted[row] / num_text[row]
             found[end - start] += chosen[row, start]
@@ -255,7 +192,7 @@ def test_units_are_never_split(unit, given):
     chosen = predicted(masked)
     num_units = num_masked = num_kept = num_partly = 0
     for row in range(len(word_ids)):
-        for start, end in expected_units(word_ids[row], starts[row] if given else None):
+        for start, end in units_of(word_ids[row], starts[row] if given else None):
             assert len(set(chosen[row, start:end])) == 1
             if chosen[row, start] and end - start > 1:
                 after = masked.word_ids[row, start:end]
@@ -319,7 +256,7 @@ def test_ngrams_are_whole_words_in_a_row():
     ):
         start, end = positions[0], positions[0] + count
         assert positions[:count].tolist() == list(range(start, end))
-        inside = [unit for unit in expected_units(word_ids[row], None) if start <= unit[0] < end]
+        inside = [unit for unit in units_of(word_ids[row]) if start <= unit[0] < end]
         assert (inside[0][0], inside[-1][1]) == (start, end)
         numbers.add(len(inside))
         after = masked.word_ids[row, start:end]
@@ -390,7 +327,7 @@ def test_the_same_bits_give_the_same_masks():
 
 def test_refuses_a_vocabulary_without_words():
     with pytest.raises(InputError, match="special tokens only"):
-        Masker(Vocabulary(SPECIAL), masked_lm_prob=0.15, max_predictions_per_seq=20)
+        Masker(Vocabulary(SPECIAL), Settings(max_predictions_per_seq=20))
 
 
 def test_refuses_an_unknown_unit():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from bert_tf.examples.masking import Masker
+from bert_tf.examples.masking import Masker, Settings
 from bert_tf.examples.pool import Documents, Pool
 from bert_tf.examples.pretraining import ExampleMaker, row_dtype
 from bert_tf.text.vocab import Vocabulary
@@ -21,13 +21,15 @@ OBJECTIVES = ("nsp", "sop", "full_sentences", "doc_sentences", "packed")
 LENGTH, NUM_PREDICTIONS = 61, 11
 
 
-def maker(objective="nsp", seed=12345, unit="piece", limit=NUM_PREDICTIONS, length=LENGTH):
+def maker(
+    objective="nsp", seed=12345, unit="piece", limit=NUM_PREDICTIONS, length=LENGTH, mask=True
+):
+    settings = Settings(max_predictions_per_seq=limit, unit=unit)
     return ExampleMaker(
         vocabulary=VOCABULARY,
-        masker=Masker(VOCABULARY, masked_lm_prob=0.15, max_predictions_per_seq=limit, unit=unit),
+        masker=Masker(VOCABULARY, settings) if mask else None,
         objective=objective,
         max_seq_length=length,
-        max_predictions_per_seq=limit,
         short_seq_prob=0.1,
         random_seed=seed,
     )
@@ -127,6 +129,26 @@ def test_predictions(objective):
         assert not positions[count:].any()
         assert not labels[count:].any()
         assert all(label in TEXT for label in labels[:count])
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_without_a_masker_rows_are_those_before_masking(objective):
+    masked, plain = made(objective), made(objective, mask=False)
+    assert plain.dtype["positions"].shape == plain.dtype["labels"].shape == (0,)
+    assert [row["word_ids"][: row["num_tokens"]].tolist() for row in plain] == [
+        restored(row) for row in masked
+    ]
+    for name in ("num_tokens", "num_type_a", "pair_label", "num_sequences"):
+        assert (plain[name] == masked[name]).all()
+    assert not plain["num_predictions"].any()
+    assert not plain["is_capped"].any()
+
+
+@pytest.mark.parametrize("objective", ["nsp", "sop", "full_sentences"])
+def test_passes_differ_without_masks(objective):
+    first, second = (made(objective, mask=False, pass_number=number) for number in (0, 1))
+    size = min(len(first), len(second))
+    assert (first["word_ids"][:size] != second["word_ids"][:size]).any(axis=1).mean() > 0.9
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -105,6 +105,8 @@ def examples(folder):
         {"masking": "word", "pad_to_max_seq_length": False},
         {"segmented_text": True, "do_whole_word_mask": True},
         {"masking": "span", "random_seed": 7},
+        {"mask": False},
+        {"mask": False, "objective": "packed", "dupe_factor": 1, "max_seq_length": 17},
     ],
     ids=str,
 )

@@ -72,6 +72,16 @@ def test_no_pairs_no_chart_of_them():
     assert "No second texts" in charts.svg(single, "title", WANTED)
 
 
+def test_no_predictions_no_charts_of_them():
+    none = COUNTS | {"num_predictions": 0, "num_masked": 0, "num_kept": 0}
+    plain = dataclasses.replace(
+        STATISTICS, counts=none, predictions=np.array([20]), predicted=np.zeros(3, int)
+    )
+    document = charts.svg(plain, "title", WANTED)
+    assert "Nothing to predict" in document
+    assert not any("token" in name for name in bars(document))
+
+
 def test_bins():
     starts, sums = charts.bins(np.arange(7), most=3)
     assert (starts, sums.tolist()) == ([0, 3, 6], [3, 12, 6])

@@ -7,27 +7,35 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.examples.masking import Settings
 from bert_tf.records.dynamic_masking import DynamicMasker, restored
 from bert_tf.text.vocab import Vocabulary
-
-SPECIAL = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [f"word{number}" for number in range(53)]
-PIECES = [f"##{number}" for number in range(29)]
-VOCABULARY = Vocabulary(SPECIAL + WORDS + PIECES)
-PAD, UNUSED, UNK, CLS, SEP, MASK = range(len(SPECIAL))
-WORD, PIECE = len(SPECIAL), len(SPECIAL) + len(WORDS)
-NUM_TEXT = len(WORDS) + len(PIECES)
+from tests.reference.masked_rows import (
+    CLS,
+    MASK,
+    NUM_TEXT,
+    NUMBERS_OF_PREDICTIONS,
+    PAD,
+    PIECE,
+    SEP,
+    SHARES,
+    SPECIAL,
+    UNK,
+    VOCABULARY,
+    WORD,
+    assert_shares,
+    assert_uniform_over_text,
+    block,
+    random_block,
+    sequence,
+    units_of,
+    within,
+)
 
 
 def masker(unit="piece", prob=0.15, limit=20, seed=3, **kwargs):
-    return DynamicMasker(
-        VOCABULARY,
-        seed=seed,
-        masked_lm_prob=prob,
-        max_predictions_per_seq=limit,
-        unit=unit,
-        **kwargs,
-    )
+    settings = Settings(masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs)
+    return DynamicMasker(VOCABULARY, settings, seed)
 
 
 def masked(masker, word_ids, first=0):
@@ -35,45 +43,6 @@ def masked(masker, word_ids, first=0):
     numbers = tf.range(first, first + len(word_ids), dtype=tf.int64)
     found = masker(tf.constant(word_ids, tf.int32), numbers)
     return {name: values.numpy() for name, values in found.items()}
-
-
-def block(*rows):
-    """int32 [n T] of rows of different lengths."""
-    length = max(map(len, rows))
-    return np.array([list(row) + [PAD] * (length - len(row)) for row in rows], np.int32)
-
-
-def sequence(num_tokens):
-    """[CLS] a [SEP] b [SEP] with so many tokens of text, all different from their neighbours."""
-    text = [WORD + place % 53 for place in range(num_tokens)]
-    half = num_tokens // 2
-    return [CLS, *text[:half], SEP, *text[half:], SEP]
-
-
-def random_block(seed, num_rows, length=127, continued=0.0):
-    """Rows of 60 tokens or more: words, pieces that go on with them, special tokens, padding."""
-    generator = np.random.default_rng(seed)
-    shape = (num_rows, length)
-    word_ids = generator.integers(WORD, PIECE, shape)
-    pieces = generator.integers(PIECE, len(VOCABULARY), shape)
-    word_ids = np.where(generator.random(shape) < continued, pieces, word_ids)
-    word_ids = np.where(
-        generator.random(shape) < 0.02, generator.choice([SEP, UNK, UNUSED], shape), word_ids
-    )
-    num_tokens = generator.integers(60, length + 1, num_rows)
-    word_ids[np.arange(length) >= num_tokens[:, None]] = PAD
-    return word_ids.astype(np.int32)
-
-
-def words(row):
-    """(start, end) of each word of a row, token by token."""
-    found = []
-    for place, word_id in enumerate(row):
-        if word_id >= PIECE and found and found[-1][1] == place:
-            found[-1][1] = place + 1
-        elif word_id >= WORD:
-            found.append([place, place + 1])
-    return found
 
 
 def predicted(found):
@@ -84,30 +53,18 @@ def predicted(found):
     return places
 
 
-def within(count, total, probability, deviations=4.5):
-    deviation = math.sqrt(total * probability * (1 - probability))
-    return abs(count - total * probability) <= deviations * deviation
-
-
 @pytest.mark.parametrize(
-    ("num_tokens", "limit", "expected"),
-    [
-        (125, 20, 19),  # 18.75
-        (30, 20, 5),  # 4.5: half is rounded up
-        (23, 20, 3),  # 3.45
-        (2, 20, 1),  # at least one
-        (0, 20, 0),
-        (133, 20, 20),  # 19.95
-        (509, 20, 20),
-        (509, 76, 76),  # 76.35
-        (509, 601, 76),  # more slots than tokens
-    ],
+    ("num_tokens", "limit", "least", "share_of_more"),
+    [*NUMBERS_OF_PREDICTIONS, (509, 76, 76, 0.0)],
 )
-def test_number_of_predictions(num_tokens, limit, expected):
-    word_ids = block(sequence(num_tokens), sequence(13))
-    found = masked(masker(limit=limit), word_ids)
-    assert found["masked_lm_weights"].sum(axis=1).tolist() == [expected, 2]
-    assert found["masked_lm_positions"].shape == found["masked_lm_ids"].shape == (2, limit)
+@pytest.mark.parametrize("unit", ["piece", "word"])
+def test_number_of_predictions(num_tokens, limit, least, share_of_more, unit):
+    word_ids = block(*[sequence(num_tokens)] * 1009)
+    found = masked(masker(unit, limit=limit), word_ids)
+    counts = found["masked_lm_weights"].sum(axis=1)
+    assert set(counts.tolist()) <= {least, least + 1}
+    assert within((counts > least).sum(), 1009, share_of_more)
+    assert found["masked_lm_positions"].shape == found["masked_lm_ids"].shape == (1009, limit)
 
 
 @pytest.mark.parametrize("unit", ["piece", "word"])
@@ -127,40 +84,22 @@ def test_slots_are_ascending_and_hold_what_stood_there(unit, limit):
     np.testing.assert_array_equal(found["input_word_ids"][elsewhere], word_ids[elsewhere])
 
 
-# Columns of the table in appendix C.2 of the paper: [MASK], same, random.
-@pytest.mark.parametrize(
-    "shares",
-    [(80, 10, 10), (100, 0, 0), (80, 0, 20), (80, 20, 0), (0, 20, 80), (0, 0, 100)],
-    ids=str,
-)
+@pytest.mark.parametrize("shares", SHARES, ids=str)
 def test_rate_and_shares_on_a_million_tokens(shares):
-    mask_prob, same_prob, random_prob = (share / 100 for share in shares)
+    mask_prob, _, random_prob = (share / 100 for share in shares)
     word_ids = random_block(3, 11_000)
     is_text = word_ids >= WORD
     assert is_text.sum() > 1_000_000
     found = masked(masker(mask_prob=mask_prob, random_prob=random_prob), word_ids)
     chosen = predicted(found)
-    assert within(chosen.sum(), is_text.sum(), 0.15)
-    before, after = word_ids[chosen], found["input_word_ids"][chosen]
-    total = len(after)
-    itself = random_prob / NUM_TEXT  # a random token is the token itself once in 82
-    assert within((after == MASK).sum(), total, mask_prob)
-    assert within((after == before).sum(), total, same_prob + itself)
-    assert within(((after != MASK) & (after != before)).sum(), total, random_prob - itself)
+    # Rounding is all that the number of a row leaves to chance: a variance of 1/4 at the most.
+    assert abs(chosen.sum() - 0.15 * is_text.sum()) < 4.5 * math.sqrt(len(word_ids) / 4)
+    assert_shares(word_ids[chosen], found["input_word_ids"][chosen], shares)
 
 
 def test_random_tokens_are_uniform_over_text():
     found = masked(masker(mask_prob=0.0, random_prob=1.0), random_block(7, 11_000))
-    put_in = found["input_word_ids"][predicted(found)]
-    assert put_in.min() == WORD
-    assert_uniform(np.bincount(put_in, minlength=len(VOCABULARY))[WORD:])
-
-
-def assert_uniform(counts):
-    expected = counts.mean()
-    chi_square = ((counts - expected) ** 2 / expected).sum()
-    freedom = len(counts) - 1
-    assert abs(chi_square - freedom) < 5 * math.sqrt(2 * freedom)
+    assert_uniform_over_text(found["input_word_ids"][predicted(found)])
 
 
 def test_every_token_is_as_likely_and_examples_are_independent():
@@ -168,7 +107,7 @@ def test_every_token_is_as_likely_and_examples_are_independent():
     num_rows = 8000
     word_ids = np.repeat(block(sequence(101)), num_rows, axis=0)
     for first in (0, 2**32 - num_rows // 2):
-        chosen = predicted(masked(masker(), word_ids, first))
+        chosen = predicted(masked(masker(prob=15 / 101), word_ids, first))
         assert chosen.sum() == 15 * num_rows
         counts = chosen.sum(axis=0)[word_ids[0] >= WORD]
         deviation = math.sqrt(num_rows * 15 / 101 * 86 / 101)
@@ -216,9 +155,10 @@ def test_masks_stay_what_they_are(number):
     row = sequence(29)
     places = [place for place, word_id in enumerate(row) if word_id >= WORD]
     # The high bits decide; the last 5 of 31 hold the column.
-    best = sorted(places, key=lambda place: drawn(3, number, place) >> 6, reverse=True)[:4]
-    found = masked(masker(prob=4 / 29, limit=5), block(row), number)
-    assert found["masked_lm_positions"].tolist() == [[*sorted(best), 0]]
+    best = sorted(places, key=lambda place: drawn(3, number, place) >> 6, reverse=True)
+    best = best[: int(0.35 * 29 + drawn(3, number, 3 * 2**20) / 2**32)]  # 10.15
+    found = masked(masker(prob=0.35, limit=12), block(row), number)
+    assert found["masked_lm_positions"].tolist() == [sorted(best) + [0] * (12 - len(best))]
     for place in best:
         draw = drawn(3, number, 2**20 + place) / 2**32
         choice = drawn(3, number, 2**21 + place) * NUM_TEXT // 2**32
@@ -232,7 +172,7 @@ def test_whole_words_are_chosen_and_changed_together():
     chosen, after = predicted(found), found["input_word_ids"]
     kinds = {"mask": 0, "kept": 0, "random": 0}
     for row in range(len(word_ids)):
-        for start, end in words(word_ids[row]):
+        for start, end in units_of(word_ids[row]):
             assert chosen[row, start:end].all() or not chosen[row, start:end].any()
             if chosen[row, start]:
                 if (after[row, start:end] == MASK).all():
@@ -255,7 +195,7 @@ def test_words_of_every_length_are_as_likely():
     word_ids = np.repeat(block(row), 20_000, axis=0)
     chosen = predicted(masked(masker("word", limit=60), word_ids))
     # 9 tokens of 60 lie on the arc, and a word is chosen if it starts there.
-    starts = [start for start, _ in words(row)]
+    starts = [start for start, _ in units_of(row)]
     for start in starts:
         assert within(chosen[:, start].sum(), len(word_ids), 9 / 60)
     assert abs(chosen.sum() / len(word_ids) - 9) < 0.1
@@ -323,4 +263,4 @@ def test_refusals():
     with pytest.raises(ValueError, match="ngram"):
         masker("ngram")
     with pytest.raises(InputError, match="special tokens only"):
-        DynamicMasker(Vocabulary(SPECIAL), seed=1, masked_lm_prob=0.1, max_predictions_per_seq=3)
+        DynamicMasker(Vocabulary(SPECIAL), Settings(max_predictions_per_seq=3), seed=1)

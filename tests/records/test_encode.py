@@ -50,6 +50,8 @@ def reference(row, objective, pad):
         pair_label=int(row["pair_label"]) if objective in ("nsp", "sop") else None,
         sizes=sizes,
     )
+    if not len(row["positions"]):
+        values = {name: numbers for name, numbers in values.items() if name.axes != "B P"}
     if objective == "packed":
         padding = (sizes["T"] if pad else length) - length
         values[features.SEQUENCE_IDS] = [
@@ -77,6 +79,7 @@ def encoded(rows, objective, pad):
         (7, 3, 113),  # one byte an id, every length below 128
         (127, 19, 9973),
         (128, 20, 30522),
+        (127, 0, 30522),  # without masks
         (131, 37, 65536),  # positions beyond 127
         (523, 137, 2**21 + 7),  # lists beyond 127 bytes of every feature, ids of four bytes
     ],

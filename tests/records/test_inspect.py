@@ -145,6 +145,21 @@ def test_without_padding(run, tmp_path):
     assert "WARNING" not in out
 
 
+def test_without_masks(run, tmp_path):
+    path = str(tmp_path / "a")
+    plain = {name: numbers for name, numbers in PAIR.items() if name not in features.MASKED_LM}
+    build([path], [plain, plain], mask=False)
+    out = run(path, picture=f"{tmp_path}/picture.svg")
+    assert "The records hold no masks." in out
+    assert "text A: the [MASK] sat" in out  # as it stands
+    assert {"tokens to predict 0 0", "left as they are - -"} <= {
+        " ".join(line.split()) for line in out.splitlines()
+    }
+    assert "by position" not in out
+    assert "WARNING" not in out
+    assert "Nothing to predict" in (tmp_path / "picture.svg").read_text()
+
+
 def test_files_of_other_tools(run, tmp_path):
     path = records.write_file(tmp_path / "a", [PAIR])
     out = run(path)

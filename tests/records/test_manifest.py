@@ -54,6 +54,9 @@ def check(paths, **changes):
     return manifest.check(paths, **values | changes)
 
 
+UNMASKED = dataclasses.replace(EXAMPLES, num_predictions=0, num_masked=0, num_kept=0)
+
+
 @pytest.fixture
 def paths(tmp_path):
     return [str(tmp_path / name) for name in ("train-0", "train-1", "dev-0")]
@@ -96,6 +99,26 @@ def test_packed_rows_are_not_padded_and_have_no_pairs(paths):
     assert manifest.find(paths[0]).shares["label_1"] is None
     assert not manifest.find(paths[0]).is_padded
     assert manifest.unpadded([*paths, "elsewhere"]) == set(paths)
+
+
+def test_records_without_masks(paths, tmp_path):
+    """P is what masks that are drawn later need; it is not compared with the records'."""
+    build(paths, mask=False, examples=UNMASKED)
+    (found,) = json.loads((tmp_path / "manifest.json").read_text())["builds"]
+    assert (found["is_masked"], found["options"]["mask"]) == (False, False)
+    assert found["max_predictions_per_seq"] == 8
+    assert found["shares"]["predictions"] == 0
+    assert [found["shares"][kind] for kind in ("masked", "random", "kept")] == [None] * 3
+    (same,) = {each.is_masked for each in check(paths, max_predictions_per_seq=20)}
+    assert not same
+
+
+def test_a_manifest_that_does_not_say_means_masks(paths, tmp_path):
+    build(paths)
+    content = json.loads((tmp_path / "manifest.json").read_text())
+    assert content["builds"][0].pop("is_masked")
+    (tmp_path / "manifest.json").write_text(json.dumps(content))
+    assert manifest.find(paths[0]).is_masked
 
 
 def test_equal_builds_give_equal_bytes(tmp_path):

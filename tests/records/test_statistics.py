@@ -96,6 +96,29 @@ def test_a_row_with_nothing_to_predict(tmp_path):
     assert np.all(result.predicted == 0)
 
 
+def unmasked(values):
+    return {name: numbers for name, numbers in values.items() if name not in features.MASKED_LM}
+
+
+def test_records_without_masks(tmp_path):
+    result = count(records.write_file(tmp_path / "a", map(unmasked, values())))
+    none = {"num_predictions": 0, "num_masked": 0, "num_kept": 0}
+    assert result.counts == WANTED | none
+    assert result.predictions.tolist() == [2]
+    assert not result.predicted.any()
+    assert result.shares["masked"] is None
+
+
+def test_refuses_masks_in_some_files_or_some_of_their_features(tmp_path):
+    paths = [records.write_file(tmp_path / "a", values())]
+    paths.append(records.write_file(tmp_path / "b", map(unmasked, values())))
+    with pytest.raises(InputError, match="b has no masked_lm_ids, .* --mask"):
+        statistics.count(paths, VOCABULARY)
+    partly = unmasked(values()[0]) | {features.MASKED_LM_IDS: [5, 6, 7]}
+    with pytest.raises(InputError, match="no feature masked_lm_positions"):
+        count(records.write_file(tmp_path / "c", [partly]))
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -136,6 +136,23 @@ def test_text_of_pairs():
     ]
 
 
+def test_text_without_masks():
+    made = dataclasses.replace(MADE, num_predictions=0, num_masked=0, num_kept=0)
+    assert summary.text(READ, made, options(mask=False)).splitlines()[2] == (
+        "No masks: run_pretraining.py --dynamic_masking draws them, 2 in an example at the most."
+    )
+
+
+def test_an_example_without_masks():
+    row = np.zeros((), row_dtype(LENGTH, 0, len(VOCABULARY)))
+    row["word_ids"][:3], row["num_tokens"], row["pair_label"] = [CLS, A, SEP], 3, 0
+    assert summary.example_text(row, VOCABULARY).split("\n") == [
+        "Example: [CLS] a [SEP]",
+        "  label: 0",
+    ]
+    assert summary.count_rows(row[None], VOCABULARY) == ExampleCounts(1, 1, 0, 0, 3, 2, 11)
+
+
 def test_text_of_other_objectives():
     swapped = summary.text(READ, MADE, options(objective="sop"))
     assert swapped.splitlines()[-1] == "Texts swapped: 49.7 %."
