@@ -46,8 +46,8 @@ def inputs(vocab_size, seed):
     }
 
 
-def released_modules(folder):
-    """Imports modeling.py and run_pretraining.py over the TensorFlow 1 interface."""
+def released_modules(folder, names=("modeling", "run_pretraining")):
+    """Imports files of the released code over the TensorFlow 1 interface."""
     import tensorflow as tf
 
     stand_in = types.ModuleType("tensorflow")
@@ -59,7 +59,7 @@ def released_modules(folder):
     real, sys.modules["tensorflow"] = sys.modules["tensorflow"], stand_in
     sys.path.insert(0, folder)
     try:
-        return [importlib.import_module(name) for name in ("modeling", "run_pretraining")]
+        return [importlib.import_module(name) for name in names]
     finally:
         sys.path.remove(folder)
         sys.modules["tensorflow"] = real

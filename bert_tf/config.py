@@ -19,11 +19,19 @@ _HUGGING_FACE_ACTIVATIONS = {
     "tanh": "tanh",
     "linear": "linear",
 }
+_TO_HUGGING_FACE_ACTIVATIONS = {
+    "gelu": "gelu_new",  # of the three names for the tanh form, the one every version knows
+    "gelu_erf": "gelu",
+    "relu": "relu",
+    "tanh": "tanh",
+    "linear": "linear",
+}
 
-# Keys of released multilingual and Chinese files that no released code reads.
+# Keys of released multilingual and Chinese files that no released code reads, and one of TF Model
+# Garden's, which says of which year the shapes of a checkpoint are.
 _GOOGLE_IGNORED = frozenset(
     ["directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"]
-    + ["pooler_size_per_head", "pooler_type"]
+    + ["pooler_size_per_head", "pooler_type", "backward_compatible"]
 )
 
 # Keys of Hugging Face files that do not change what the encoder computes.
@@ -48,6 +56,12 @@ _HUGGING_FACE_REQUIRED = {
     "tie_word_embeddings": True,
     "pruned_heads": {},
     "chunk_size_feed_forward": 0,
+}
+_HUGGING_FACE_WRITTEN = {
+    "model_type": "bert",
+    "pad_token_id": 0,
+    "tie_word_embeddings": True,
+    "dtype": "float32",
 }
 
 _HUGGING_FACE_MARKS = ("model_type", "architectures", "transformers_version")
@@ -110,6 +124,13 @@ class BertConfig:
             del values["is_causal"]
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
+    def to_hugging_face(self):
+        """Dict of the keys of a Hugging Face config.json that say what the encoder computes."""
+        values = dataclasses.asdict(self)
+        values["is_decoder"] = values.pop("is_causal")
+        values["hidden_act"] = _TO_HUGGING_FACE_ACTIVATIONS[self.hidden_act]
+        return values | _HUGGING_FACE_WRITTEN
+
 
 def _check_type(field, value):
     if field.type is int and (type(value) is not int or value < 1):
@@ -137,6 +158,7 @@ def from_json(text, source="bert_config.json"):
         values = _from_hugging_face(values, source)
     else:
         values = {key: value for key, value in values.items() if key not in _GOOGLE_IGNORED}
+        _drop_embedding_size(values, source)
     known = {field.name for field in dataclasses.fields(BertConfig)}
     if unknown := sorted(values.keys() - known):
         raise InputError(f"{source} has unknown keys {unknown}; known: {sorted(known)}.")
@@ -146,6 +168,16 @@ def from_json(text, source="bert_config.json"):
         return BertConfig(**values)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _drop_embedding_size(values, source):
+    """TF Model Garden's key, null for BERT; another model has embeddings narrower than layers."""
+    size = values.pop("embedding_size", None)
+    if size is not None and size != values.get("hidden_size", BertConfig.hidden_size):
+        raise InputError(
+            f"{source}: embedding_size={size!r} is not BERT as this encoder computes it; wanted "
+            "null or the hidden_size. Factorized embeddings are ALBERT's."
+        )
 
 
 def _from_hugging_face(values, source):

@@ -12,9 +12,17 @@ from bert_tf.errors import InputError
 REQUIRED = dataclasses.MISSING
 
 
-def option(default, help, choices=None):  # noqa: A002  absl calls it help too
-    """A dataclass field that `define` turns into a flag; `REQUIRED` as default makes it so."""
-    return dataclasses.field(default=default, metadata={"help": help, "choices": choices})
+def option(default, help, choices=None, flag=None):  # noqa: A002  absl calls it help too
+    """A dataclass field that `define` turns into a flag; `REQUIRED` as default makes it so.
+
+    `flag` is the flag's name where it cannot be the field's, as `from` cannot.
+    """
+    metadata = {"help": help, "choices": choices, "flag": flag}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def _flag_name(field):
+    return field.metadata["flag"] or field.name
 
 
 def define(options_class, flag_values=flags.FLAGS):
@@ -26,7 +34,7 @@ def define(options_class, flag_values=flags.FLAGS):
     for field in dataclasses.fields(options_class):
         required = field.default is REQUIRED
         arguments = {
-            "name": field.name,
+            "name": _flag_name(field),
             "default": None if required else field.default,
             "help": field.metadata["help"],
             "flag_values": flag_values,
@@ -56,9 +64,8 @@ def _base_type(hint):
 
 def read(options_class, flag_values=flags.FLAGS):
     """Builds the options from parsed flags; the class's own checks run here."""
-    return options_class(
-        **{field.name: flag_values[field.name].value for field in dataclasses.fields(options_class)}
-    )
+    fields = dataclasses.fields(options_class)
+    return options_class(**{field.name: flag_values[_flag_name(field)].value for field in fields})
 
 
 def to_flagfile(options):
@@ -69,7 +76,7 @@ def to_flagfile(options):
         if isinstance(value, bool):
             value = str(value).lower()
         if value is not None:
-            lines.append(f"--{field.name}={value}")
+            lines.append(f"--{_flag_name(field)}={value}")
     return "\n".join(lines) + "\n"
 
 

@@ -96,6 +96,23 @@ def test_hugging_face_activation_where_the_key_is_absent():
     assert read(values).hidden_act == "gelu_erf"
 
 
+@pytest.mark.parametrize("hidden_act", config.ACTIVATIONS)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_what_is_written_for_hugging_face_reads_back(hidden_act, is_causal):
+    ours = BertConfig(vocab_size=7, hidden_act=hidden_act, is_causal=is_causal, layer_norm_eps=1e-5)
+    values = ours.to_hugging_face()
+    assert config.from_json(json.dumps(values)) == ours
+    assert values["is_decoder"] is is_causal and values["model_type"] == "bert"
+
+
+def test_the_two_forms_of_gelu_have_hugging_face_s_names():
+    names = {
+        act: BertConfig(vocab_size=7, hidden_act=act).to_hugging_face()["hidden_act"]
+        for act in ("gelu", "gelu_erf")
+    }
+    assert names == {"gelu": "gelu_new", "gelu_erf": "gelu"}
+
+
 def test_what_is_written_reads_back():
     values = dataclasses.asdict(DISTINCT).values()
     assert len({str(value) for value in values}) == len(values)
@@ -195,3 +212,15 @@ def test_a_file_is_named_in_its_errors(tmp_path):
         config.from_file(path)
     path.write_text(json.dumps(UNCASED_BASE))
     assert config.from_file(path) == BertConfig(vocab_size=30522)
+
+
+@pytest.mark.parametrize("size", [None, 768])
+def test_keys_of_tf_model_garden(size):
+    """`to_json_string` of its `BertConfig`."""
+    values = UNCASED_BASE | {"backward_compatible": True, "embedding_size": size}
+    assert read(values) == read(UNCASED_BASE)
+
+
+def test_factorized_embeddings_are_refused():
+    with pytest.raises(InputError, match=r"their.json: embedding_size=128 is not BERT .*ALBERT's"):
+        read(UNCASED_BASE | {"embedding_size": 128})

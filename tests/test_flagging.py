@@ -189,3 +189,17 @@ def test_help_shows_what_the_script_is_for_and_its_flags(script):
     _, output, errors = script("--help")
     assert "Sums up its steps." in output + errors
     assert "--steps: How many steps." in output + errors
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Renamed:
+    source: str = option(REQUIRED, "Where from.", flag="from")
+
+
+def test_a_flag_may_have_a_name_that_no_field_can_have():
+    values = flags.FlagValues()
+    flagging.define(Renamed, values)
+    values(["script", "--from=here"])
+    options = flagging.read(Renamed, values)
+    assert options == Renamed(source="here")
+    assert flagging.to_flagfile(options) == "--from=here\n"

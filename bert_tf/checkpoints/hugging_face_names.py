@@ -29,11 +29,11 @@ def canonical(name):
     return name
 
 
-def table(num_layers):
-    """All rows of a model with `num_layers` layers and every head."""
+def table(config):
+    """All rows of a model with every head, for a `BertConfig`."""
     return [
         *_embeddings(),
-        *(row for index in range(num_layers) for row in _layer(index)),
+        *(row for index in range(config.num_hidden_layers) for row in _layer(index)),
         *_affine("bert.pooler.dense", "encoder/pooler"),
         *_heads(),
     ]

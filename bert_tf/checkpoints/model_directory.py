@@ -12,15 +12,14 @@
 import dataclasses
 import json
 import os
-import shutil
 
 from bert_tf import config as config_lib
 from bert_tf import files
+from bert_tf.checkpoints import paths
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 
 FORMAT = 1
-KINDS = ("pretrain", "classify", "regress", "span")
 _CARD_FILE = "model.json"
 _CONFIG_FILE = "bert_config.json"
 _VOCAB_FILE = "vocab.txt"
@@ -31,9 +30,9 @@ class Card:
     """model.json: what the weights answer.
 
     Attributes:
-      kind: one of `KINDS`; it selects the head.
+      kind: one of `paths.KINDS`; it selects the head.
       task: the task's name, e.g. "sst-2".
-      labels: label of each logit for "classify", else empty.
+      labels: label of each logit for "classify" and "tag", else empty.
       num_texts: texts per example, 1 or 2; a pre-trained model of 1 has no next sentence head.
       do_lower_case: casing of the text side.
       max_seq_length: tokens per example in training, special tokens included.
@@ -49,8 +48,8 @@ class Card:
 
     @property
     def num_outputs(self):
-        """C: logits of the classification head; a regression has one."""
-        return len(self.labels) if self.kind == "classify" else 1
+        """C: logits of the classification head; a regression has one, and so has a choice."""
+        return len(self.labels) if self.kind in ("classify", "tag") else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +117,16 @@ class ModelDirectory:
         return model
 
 
+def read_card(directory):
+    """The `Card` of a model directory, or None if there is none.
+
+    Raises:
+      InputError: it is damaged, or of a later version.
+    """
+    path = os.path.join(directory, _CARD_FILE)
+    return _read_card(path) if os.path.isfile(path) else None
+
+
 def _read_card(path):
     """The `Card` in a model.json; anything unknown in it is an error."""
     try:
@@ -131,20 +140,26 @@ def _read_card(path):
     names = {field.name for field in dataclasses.fields(Card)}
     if values.keys() != names:
         raise InputError(f"{path} has the keys {sorted(values)}; {sorted(names)} were wanted.")
-    if values["kind"] not in KINDS:
-        raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {', '.join(KINDS)}.")
+    if values["kind"] not in paths.KINDS:
+        known = ", ".join(paths.KINDS)
+        raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {known}.")
     return Card(**values | {"labels": tuple(values["labels"])})
 
 
 def new_model(config, card):
     """A freshly initialised model with the head that `card.kind` names."""
-    from bert_tf.modeling import models
+    from bert_tf.modeling import encoder, models
 
-    if card.kind == "pretrain":
-        return models.PretrainingModel(config, has_next_sentence=card.num_texts == 2)
-    if card.kind == "span":
-        return models.SpanModel(config)
-    return models.ClassifierModel(config, num_classes=card.num_outputs)
+    makers = {
+        "encoder": lambda: encoder.Encoder(config),
+        "pretrain": lambda: models.PretrainingModel(config, has_next_sentence=card.num_texts == 2),
+        "classify": lambda: models.ClassifierModel(config, num_classes=card.num_outputs),
+        "regress": lambda: models.ClassifierModel(config, num_classes=1),
+        "span": lambda: models.SpanModel(config),
+        "tag": lambda: models.TokenClassifierModel(config, num_classes=card.num_outputs),
+        "choice": lambda: models.MultipleChoiceModel(config),
+    }
+    return makers[card.kind]()
 
 
 def prepare(path, config, vocab_file, card):
@@ -179,8 +194,7 @@ def create(path, config, vocab_file, card):
     """
     prepare(path, config, vocab_file, card)
     if not os.path.isfile(os.path.join(path, _CARD_FILE)):
-        with files.replacing(os.path.join(path, _VOCAB_FILE)) as temporary:
-            shutil.copyfile(vocab_file, temporary)
+        vocab.copy(vocab_file, os.path.join(path, _VOCAB_FILE))
         files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())
         text = json.dumps(dataclasses.asdict(card), indent=2) + "\n"
         files.write_text(os.path.join(path, _CARD_FILE), text)

@@ -51,6 +51,39 @@ def transposed_side_by_side(names, path):
     )
 
 
+def reshaped(name, path, theirs, ours):
+    """The same values in the same order under another shape, e.g. [A D H] there and [A*D H] here.
+
+    Args:
+      name, path: see `Row`.
+      theirs, ours: tuples of int.
+    """
+    return Row(
+        (name,),
+        path,
+        lambda arrays: _only(arrays).reshape(ours),
+        lambda array: [array.reshape(theirs)],
+    )
+
+
+def reshaped_side_by_side(names, path, theirs, ours):
+    """Several arrays reshaped, then joined along their last axis.
+
+    Three [H A D] to one [H 3*A*D], or three [A D] to one [3*A*D].
+
+    Args:
+      names, path: see `Row`.
+      theirs: tuple of int, shape of each in the checkpoint.
+      ours: tuple of int, shape of each before they are joined.
+    """
+    return Row(
+        tuple(names),
+        path,
+        lambda arrays: _concatenate([array.reshape(ours) for array in arrays]),
+        lambda array: [part.reshape(theirs) for part in np.split(array, len(names), -1)],
+    )
+
+
 def _only(arrays):
     (array,) = arrays
     return array

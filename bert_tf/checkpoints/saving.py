@@ -5,9 +5,9 @@ import os
 import numpy as np
 
 from bert_tf import files
-from bert_tf.checkpoints import tf1_names
+from bert_tf.checkpoints import tf1_files, tf1_names
 
-PREFIX = "bert_model.ckpt"
+PREFIX = tf1_files.PREFIX
 
 
 def save(model, directory):
@@ -20,18 +20,10 @@ def save(model, directory):
       model: an `Encoder` or a model of `modeling.models`.
       directory: str.
     """
-    import tensorflow as tf
-
     arrays = to_arrays(model)
     with files.replacing_directory(directory) as temporary:
-        with tf.device("CPU"):
-            tf.raw_ops.SaveV2(
-                prefix=os.path.join(temporary, PREFIX),
-                tensor_names=list(arrays),
-                shape_and_slices=[""] * len(arrays),
-                tensors=[tf.constant(array) for array in arrays.values()],
-            )
-        files.write_text(os.path.join(temporary, "bert_config.json"), model.config.to_json())
+        tf1_files.write_tensors(arrays, os.path.join(temporary, PREFIX))
+        files.write_text(os.path.join(temporary, tf1_files.CONFIG_FILE), model.config.to_json())
 
 
 def to_arrays(model):
@@ -42,7 +34,7 @@ def to_arrays(model):
     """
     variables = {variable.path: variable for variable in model.variables}
     arrays = {}
-    for row in tf1_names.table(model.config.num_hidden_layers):
+    for row in tf1_names.table(model.config):
         if row.path in variables:
             array = np.asarray(variables.pop(row.path).value)
             arrays.update(zip(row.names, row.split(array), strict=True))

@@ -1,7 +1,10 @@
 """vocab.txt: tokens to ids and back, special tokens, and the casing it was made for."""
 
 import hashlib
+import json
+import os
 import re
+import shutil
 
 from bert_tf import files
 from bert_tf.errors import InputError
@@ -74,19 +77,50 @@ class Vocabulary:
 def from_file(path, what="--vocab_file"):
     """Reads a vocab.txt: one token a line, white space around it stripped, as released.
 
+    A file whose name ends in .json is Hugging Face's tokenizer.json.
+
     Raises:
       InputError: no such file, not UTF-8, or not a BERT vocabulary.
     """
     files.require_file(path, what)
     with open(path, "rb") as file:
         data = file.read()
+    source = f"{what}={path}"
     try:
-        lines = data.decode("utf-8").split("\n")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{what}={path} is not UTF-8: {error}.") from None
+        raise InputError(f"{source} is not UTF-8: {error}.") from None
+    if os.fspath(path).endswith(".json"):
+        return Vocabulary(_of_tokenizer_json(text, source), source)
+    lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return Vocabulary((line.strip() for line in lines), source=f"{what}={path}")
+    return Vocabulary((line.strip() for line in lines), source)
+
+
+def _of_tokenizer_json(text, source):
+    """The tokens of a tokenizer.json in the order of their ids."""
+    try:
+        values = json.loads(text)
+        model = values["model"]
+        kind = model.get("type", "WordPiece")
+        ids = dict(model["vocab"]) | {t["content"]: t["id"] for t in values.get("added_tokens", ())}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{source} is not a tokenizer.json: {error!r}.") from None
+    if kind != "WordPiece":
+        raise InputError(f"{source} is a tokenizer of kind {kind!r}; BERT's is WordPiece.")
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise InputError(f"{source}: the ids of its {len(ids)} tokens leave gaps or occur twice.")
+    return sorted(ids, key=ids.get)
+
+
+def copy(source, path):
+    """Copies a vocabulary file to a vocab.txt: byte for byte, if `source` is one itself."""
+    if os.fspath(source).endswith(".json"):
+        files.write_text(path, "".join(f"{token}\n" for token in from_file(source).tokens))
+        return
+    with files.replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 def check_casing(vocabulary, do_lower_case, what="--vocab_file"):

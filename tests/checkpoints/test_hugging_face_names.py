@@ -1,6 +1,7 @@
 import pytest
 
 from bert_tf.checkpoints import hugging_face_names, tf1_names
+from tests.modeling import harness
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,18 @@ def test_older_spellings(name, canonical):
 
 
 def test_both_tables_fill_the_same_variables():
-    ours, theirs = (t.table(12) for t in (hugging_face_names, tf1_names))
+    ours, theirs = (
+        t.table(harness.config(num_hidden_layers=12)) for t in (hugging_face_names, tf1_names)
+    )
     assert [row.path for row in ours] == [row.path for row in theirs]
     assert [len(row.names) for row in ours] == [len(row.names) for row in theirs]
 
 
 def test_heads():
-    found = {row.path: row.names[0] for row in hugging_face_names.table(1)}
+    found = {
+        row.path: row.names[0]
+        for row in hugging_face_names.table(harness.config(num_hidden_layers=1))
+    }
     assert found["masked_lm/output_bias"] == "cls.predictions.bias"
     assert found["next_sentence/kernel"] == "cls.seq_relationship.weight"
     assert found["classifier/kernel"] == "classifier.weight"

@@ -7,10 +7,11 @@ import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import hugging_face_names, saving
+from bert_tf.checkpoints import hugging_face_names, keras_hub_files, saving
 from bert_tf.errors import InputError
 from bert_tf.modeling import models
 from bert_tf.modeling.encoder import Encoder
+from tests.checkpoints import samples
 from tests.modeling import harness
 
 TINY = pathlib.Path(__file__).parent.parent / "data" / "tiny-tf1"
@@ -35,7 +36,7 @@ def hugging_face(model, folder, change=lambda arrays: None, tops=("",)):
     """Writes `model` under Hugging Face's names; `change` alters the dict of arrays."""
     arrays = {}
     values = {v.path: np.asarray(v.value) for v in model.variables if v.path.startswith(tops)}
-    for row in hugging_face_names.table(model.config.num_hidden_layers):
+    for row in hugging_face_names.table(model.config):
         if row.path in values:
             arrays.update(zip(row.names, row.split(values[row.path]), strict=True))
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -259,3 +260,25 @@ def test_under_a_strategy(tmp_path):
         for replica in variable.value.values:
             np.testing.assert_array_equal(replica, source.value)
     assert saving.to_arrays(copy).keys() == saving.to_arrays(model).keys()
+
+
+def test_a_variable_that_the_format_has_no_name_for(tmp_path):
+    given = samples.contents("pretrain", tmp_path / "given", without=("next_sentence",))
+    (tmp_path / "out").mkdir()
+    keras_hub_files.write(given, str(tmp_path / "out"))
+    checkpoint = checkpoints.open_checkpoint(tmp_path / "out")
+    model = models.SpanModel(given.config)
+    with pytest.raises(InputError, match=r"not in the file \(2\):\s+span/bias\s+span/kernel"):
+        checkpoints.load(model, checkpoint, skip=("masked_lm/.*",))
+    report = checkpoints.load(model, checkpoint, skip=("masked_lm/.*",), fresh=("span/.*",))
+    assert report.fresh == ("span/bias", "span/kernel")
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [("vocab_size", "--vocab_subset="), ("max_position_embeddings", "--extend_positions=")],
+)
+def test_a_size_that_can_be_changed_names_the_flag(tiny, field, flag):
+    model = models.PretrainingModel(dataclasses.replace(tiny.config, **{field: 19}))
+    with pytest.raises(InputError, match=f"{field} differs .python -m export.checkpoint {flag}"):
+        checkpoints.load(model, tiny)

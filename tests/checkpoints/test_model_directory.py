@@ -119,7 +119,7 @@ def test_open_says_what_is_there_instead(tmp_path):
     ("changes", "message"),
     [
         ({"format": 2}, "model.json has format 2; this version reads 1"),
-        ({"kind": "tag"}, "model.json: kind 'tag' is unknown; known: pretrain, classify"),
+        ({"kind": "rank"}, "model.json: kind 'rank' is unknown; known: encoder, pretrain"),
         ({"colour": 1}, "model.json .*colour"),
     ],
 )

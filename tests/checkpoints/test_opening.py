@@ -80,7 +80,7 @@ def test_hugging_face(tmp_path, name):
     arrays = {"pooler.dense.bias": np.arange(3, dtype=np.float32)}
     folder = write_safetensors(tmp_path / "hf", arrays)
     checkpoint = opening.open_checkpoint(folder / name)
-    assert checkpoint.format == "hugging_face"
+    assert checkpoint.format == "huggingface"
     assert checkpoint.config.hidden_act == "gelu_erf"
     assert checkpoint.names == ("pooler.dense.bias",)
     assert checkpoint.shapes == {"pooler.dense.bias": (3,)}
@@ -112,7 +112,7 @@ def test_an_unknown_folder_says_what_is_in_it_and_what_is_read(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"x")
     with pytest.raises(InputError) as error:
         opening.open_checkpoint(tmp_path)
-    for part in ("pytorch_model.bin", "save it as safetensors", "bert_model.ckpt.index"):
+    for part in ("pytorch_model.bin", "is a pickle", "never read", "bert_model.ckpt.index"):
         assert part in str(error.value)
 
 

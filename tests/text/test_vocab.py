@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 import pytest
 
@@ -91,3 +92,47 @@ def test_casing_must_fit():
         vocab.check_casing(cased, do_lower_case=True)
     with pytest.raises(InputError, match="--do_lower_case=true"):
         vocab.check_casing(uncased, do_lower_case=False)
+
+
+def tokenizer_json(path, ids, added=(), kind="WordPiece"):
+    """Writes what matters here of a Hugging Face tokenizer.json; returns its path."""
+    added = [{"id": index, "content": token, "special": True} for token, index in added]
+    values = {"added_tokens": added, "model": {"type": kind, "vocab": ids}}
+    path.write_text(json.dumps(values))
+    return str(path)
+
+
+def test_a_tokenizer_json_is_read_in_the_order_of_its_ids(tmp_path):
+    ids = {token: index for index, token in enumerate([*SPECIAL, "the", "##s"])}
+    shuffled = dict(sorted(ids.items()))
+    path = tokenizer_json(tmp_path / "tokenizer.json", shuffled, [("[MASK]", 4), ("[NEW]", 7)])
+    assert vocab.from_file(path).tokens == (*SPECIAL, "the", "##s", "[NEW]")
+    vocab.copy(path, str(tmp_path / "vocab.txt"))
+    assert (tmp_path / "vocab.txt").read_text() == "\n".join([*SPECIAL, "the", "##s", "[NEW]", ""])
+
+
+def test_a_vocab_txt_is_copied_byte_for_byte(tmp_path):
+    source = tmp_path / "given.txt"
+    source.write_bytes("\r\n".join(SPECIAL).encode())
+    vocab.copy(str(source), str(tmp_path / "vocab.txt"))
+    assert (tmp_path / "vocab.txt").read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind", "message"),
+    [
+        ({"a": 0, "b": 2}, "WordPiece", "2 tokens leave gaps or occur twice"),
+        ({"a": 0}, "BPE", "of kind 'BPE'; BERT's is WordPiece"),
+        ([["a", 0.0, 3]], "WordPiece", "is not a tokenizer.json"),
+    ],
+)
+def test_a_tokenizer_json_that_is_not_ours(tmp_path, ids, kind, message):
+    with pytest.raises(InputError, match=message):
+        vocab.from_file(tokenizer_json(tmp_path / "tokenizer.json", ids, kind=kind))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model": 3}'])
+def test_a_damaged_tokenizer_json(tmp_path, text):
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(InputError, match="is not a tokenizer.json"):
+        vocab.from_file(str(tmp_path / "tokenizer.json"))

@@ -1,0 +1,86 @@
+"""The model directory of this package as a checkpoint: its best weights, or its last."""
+
+import dataclasses
+import os
+
+from bert_tf.checkpoints import model_directory, paths, tf1_files, tf1_names
+from bert_tf.errors import InputError
+
+NEEDS_POOLER = True
+_INDEX = f"{tf1_files.PREFIX}.index"
+
+
+def find(path):
+    """Prefix of the best weights of a model directory, or of the last, or None.
+
+    `path` may be the directory, or `best` or `last` in it.
+    """
+    for which in ("best", "last"):
+        if os.path.isfile(os.path.join(path, which, _INDEX)):
+            return os.path.join(path, which, tf1_files.PREFIX)
+    is_part = os.path.basename(os.path.abspath(path)) in ("best", "last")
+    if is_part and os.path.isfile(os.path.join(path, _INDEX)):
+        return os.path.join(path, tf1_files.PREFIX)
+    return None
+
+
+def open(prefix):  # noqa: A001  the name of this function in every files module
+    """Opens the weights with this prefix.
+
+    Raises:
+      InputError: they or what describes them is damaged.
+    """
+    checkpoint = dataclasses.replace(tf1_files.open(prefix), format="bert_tf")
+    directory = os.path.dirname(os.path.dirname(os.path.abspath(prefix)))
+    card = model_directory.read_card(directory)
+    if card is None:
+        return checkpoint
+    return dataclasses.replace(
+        checkpoint,
+        kind=card.kind,
+        labels=paths.told_labels(card.labels),
+        do_lower_case=card.do_lower_case,
+        num_texts=card.num_texts,
+    )
+
+
+def write(contents, directory):
+    """Writes a model directory whose last weights are `contents`.
+
+    Args:
+      contents: `Contents`.
+      directory: str, there and empty.
+
+    Raises:
+      InputError: there is no vocabulary, or no model here has just these heads.
+    """
+    if not contents.vocab_file:
+        raise InputError(
+            f"There is no vocab.txt beside {contents.source}, and a model directory has one. "
+            "Give --vocab_file."
+        )
+    num_texts = contents.num_texts or 1
+    if contents.kind == "pretrain":
+        found = paths.heads(contents.arrays)
+        if "masked_lm" not in found:
+            raise InputError(
+                f"{contents.source} holds a next sentence head without one for masked LM, which "
+                "no model here has. Leave it out: --skip='next_sentence/.*'."
+            )
+        num_texts = 2 if "next_sentence" in found else 1
+    labels = ()
+    if contents.kind in ("classify", "tag"):
+        labels = contents.labels or paths.default_labels(contents.num_outputs)
+    card = model_directory.Card(
+        kind=contents.kind,
+        task="converted",
+        do_lower_case=contents.do_lower_case,
+        max_seq_length=contents.config.max_position_embeddings,
+        labels=labels,
+        num_texts=num_texts,
+    )
+    model_directory.create(directory, contents.config, contents.vocab_file, card)
+    last = os.path.join(directory, "last")
+    os.mkdir(last)
+    prefix = os.path.join(last, tf1_files.PREFIX)
+    tf1_files.write_tensors(contents.to_names(tf1_names), prefix)

@@ -1,0 +1,113 @@
+"""Exports made by hand, of the shape that those on TensorFlow Hub have, for the tests of both.
+
+They compute nothing but hold what readers look at: variables under the right names and keys, the
+constants of a graph, the assets.
+"""
+
+import json
+import pathlib
+
+import tensorflow as tf
+
+from bert_tf.checkpoints import tf1_names, tf_hub_names
+from tests.checkpoints import samples
+
+TANH_GELU = 0.044715  # Hendrycks and Gimpel 2016
+
+
+def arrays(names, kind, folder):
+    """(`Contents`, its arrays under the names of a format) of an encoder or with a masked LM."""
+    found = samples.contents(kind, folder, without=("next_sentence",))
+    return found, found.to_names(names)
+
+
+def graph(act, epsilons, scope="transformer/layer_0"):
+    """Operations with the constants that tell the activation and epsilon; returns their sum.
+
+    TensorFlow folds nothing of it away: the input is only known when it is run.
+    """
+    x = tf.compat.v1.placeholder_with_default(tf.ones([2]), [None])
+    with tf.name_scope(scope):
+        if "gelu" in act:
+            x = x * tf.constant(TANH_GELU, name="gelu")
+        if "gelu_erf" in act:
+            x = tf.math.erf(x)
+        if "relu" in act:
+            x = tf.nn.relu(x)
+        for epsilon in epsilons:
+            with tf.name_scope("norm/batchnorm"):
+                x = x + tf.constant(epsilon, name="add/y")
+    return x
+
+
+class Variables(tf.Module):
+    """Holds variables under their own names; a list, as an export has them."""
+
+    def __init__(self, values):
+        super().__init__(name="outside")
+        self.variables_of_keras = [tf.Variable(v, name=n) for n, v in values.items()]
+
+
+def saved_model(folder, kind="encoder", act=("gelu",), epsilons=(1e-12,), lower_case=True):
+    """(directory of a SavedModel of TensorFlow 2, the `Contents` in it)."""
+    found, values = arrays(tf_hub_names, kind, folder / "source")
+    return _save(folder, found, values, act, epsilons, lower_case), found
+
+
+def _save(folder, found, values, act, epsilons, lower_case):
+    root = Variables({n: v for n, v in values.items() if "cls/" not in n})
+    root.mlm = Variables({n: v for n, v in values.items() if "cls/" in n})
+    root.do_lower_case = tf.Variable(lower_case, trainable=False)
+    root.vocab_file = tf.saved_model.Asset(found.vocab_file)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def call(x):
+        return x * graph(act, epsilons)
+
+    root.__call__ = call
+    directory = folder / "export"
+    tf.saved_model.save(root, str(directory))
+    return directory
+
+
+def save_values(folder, values):
+    """Directory of a SavedModel with other variables: dict from name to array."""
+    found = samples.contents("encoder", folder / "source")
+    return _save(folder, found, values, ("gelu",), (1e-12,), True)
+
+
+def keras_metadata(directory, class_name, config):
+    """Writes a keras_metadata.pb; of its protocol buffer only the JSON within is read."""
+    text = json.dumps({"name": "x", "class_name": class_name, "config": config})
+    (pathlib.Path(directory) / "keras_metadata.pb").write_bytes(b"\n\xff\x01" + text.encode())
+
+
+def module(folder, kind="encoder", num_heads=None, lower_case=True, scope=""):
+    """(directory of a module of TensorFlow 1, the `Contents` in it).
+
+    Args:
+      num_heads: int, 0 for a graph that does not tell it; none: that of the sample.
+      scope: before every name, e.g. "module/".
+    """
+    v1 = tf.compat.v1
+    found, values = arrays(tf1_names, kind, folder / "source")
+    heads = found.config.num_attention_heads if num_heads is None else num_heads
+    directory = folder / "module"
+    with v1.Graph().as_default(), v1.Session() as session:
+        for name, value in values.items():
+            v1.get_variable(scope + name, initializer=value)
+        graph(("gelu",), (1e-12,), "bert/encoder/layer_0/intermediate")
+        if heads:
+            tf.constant(heads, name="bert/encoder/layer_0/attention/self/Reshape/shape/2")
+        told = v1.saved_model.build_signature_def(
+            outputs={"do_lower_case": v1.saved_model.build_tensor_info(tf.constant(lower_case))}
+        )
+        session.run(v1.global_variables_initializer())
+        builder = v1.saved_model.Builder(str(directory))
+        builder.add_meta_graph_and_variables(session, [], {"tokenization_info": told})
+        builder.save()
+    (directory / "tfhub_module.pb").write_bytes(b"\x08\x03")
+    assets = directory / "assets"
+    assets.mkdir(exist_ok=True)
+    (assets / "vocab.txt").write_bytes(pathlib.Path(found.vocab_file).read_bytes())
+    return directory, found
