@@ -49,12 +49,9 @@ class Contents:
         if paths.POOLER[0] in self.arrays:
             return self
         size = self.config.hidden_size
-        rng = np.random.default_rng(0)
-        kernel = rng.normal(size=(2 * size, size))
-        kernel = kernel[
-            np.abs(kernel) < 2
-        ]  # cut at two standard deviations, as in the paper's code
-        kernel = kernel[: size * size].reshape(size, size) * self.config.initializer_range
+        draws = np.random.default_rng(0).normal(size=2 * size * size)
+        kernel = draws[np.abs(draws) < 2][: size * size]  # truncated, as the released code's
+        kernel = kernel.reshape(size, size) * self.config.initializer_range
         pooler = dict(zip(paths.POOLER, (kernel, np.zeros(size)), strict=True))
         pooler = {path: array.astype(np.float32) for path, array in pooler.items()}
         return dataclasses.replace(self, arrays=self.arrays | pooler)

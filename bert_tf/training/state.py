@@ -17,8 +17,8 @@ from bert_tf.training.guards import DivergedError
 from bert_tf.training.state_files import DamagedError, Saved
 from bert_tf.training.workers import Workers
 
-# What TensorFlow raises for a file that it cannot read (an OpError, or what C++ errors become in its
-# reader), of other shapes (ValueError), or that lacks variables (AssertionError).
+# What TensorFlow raises for a file that it cannot read (an OpError, or what its reader makes of
+# errors in C++), of other shapes (ValueError), or that lacks variables (AssertionError).
 _MISFITS = (tf.errors.OpError, IndexError, RuntimeError, ValueError, AssertionError)
 
 
@@ -63,6 +63,10 @@ class State:
         self._num_kept = num_kept
         self._workers = Workers(strategy)
         self._checkpoint = tf.train.Checkpoint(**parts, step=step)
+        # Files are those of this process, also where variables lie on other hosts.
+        is_remote = isinstance(strategy, tf.distribute.TPUStrategy)
+        device = "/job:localhost" if is_remote else None
+        self._options = tf.train.CheckpointOptions(experimental_io_device=device)
         # Made now, because states of the first layout hold it, and what is restored must match.
         self._num_saves = self._checkpoint.save_counter
 
@@ -125,7 +129,7 @@ class State:
         """Fills the variables from a state, or raises DamagedError."""
         notes = saved.verify()["notes"]
         try:
-            status = self._checkpoint.read(saved.prefix)
+            status = self._checkpoint.read(saved.prefix, self._options)
             status.assert_existing_objects_matched().assert_consumed()
         except _MISFITS as error:
             raise DamagedError(f"it cannot be read into this model: {_first_line(error)}") from None
@@ -198,7 +202,7 @@ class State:
         saved = state_files.next_of_step(self._directory, step)
         try:
             with files.replacing_directory(saved.path) as temporary:
-                self._checkpoint.write(state_files.prefix(temporary))
+                self._checkpoint.write(state_files.prefix(temporary), self._options)
                 self._check_values(temporary, step)
                 state_files.seal(temporary, step, is_good, notes)
         except (OSError, tf.errors.OpError) as error:
