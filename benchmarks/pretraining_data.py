@@ -14,12 +14,12 @@ import json
 import os
 import pathlib
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import time
 
+from benchmarks import child_process
 from bert_tf import flagging
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.text import documents, inputs
@@ -168,6 +168,18 @@ def make_texts(work, data):
     texts = {name: work / f"{name}.txt" for name in ("small", "all", "large")}
     if all(path.exists() for path in texts.values()):
         return texts
+    whole = whole_text(data)
+    cut = whole.index(b"\n\n", SMALL_MB * 10**6)
+    texts["small"].write_bytes(whole[:cut] + b"\n")
+    texts["all"].write_bytes(whole)
+    with open(texts["large"], "wb") as file:
+        while file.tell() < LARGE_MB * 10**6:
+            file.write(whole + b"\n")
+    return texts
+
+
+def whole_text(data):
+    """Books and articles as bytes: one sentence a line, documents in random order."""
     books = inputs.find(str(data / "gutenberg"))
     articles = inputs.find(str(data / "wikipedia" / "enwiki_text"))
     found = []
@@ -180,40 +192,16 @@ def make_texts(work, data):
                 # A book as chapters of 200 sentences: the reference forms pairs per document.
                 found += [b"\n".join(lines[i : i + 200]) for i in range(0, len(lines), 200)]
     random.Random(7).shuffle(found)
-    whole = b"\n\n".join(found) + b"\n"
-    cut = whole.index(b"\n\n", SMALL_MB * 10**6)
-    texts["small"].write_bytes(whole[:cut] + b"\n")
-    texts["all"].write_bytes(whole)
-    with open(texts["large"], "wb") as file:
-        while file.tell() < LARGE_MB * 10**6:
-            file.write(whole + b"\n")
-    return texts
+    return b"\n\n".join(found) + b"\n"
 
 
 def run(command, cwd=ROOT):
     """Runs a command; returns its seconds, CPU seconds and peak memory in MB."""
-    environment = os.environ | {
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "PYTHONPATH": str(ROOT),
-    }
-    wall, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    # Through a shell's wait4, so that every run has a peak of its own.
-    process = subprocess.Popen(
-        command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    error = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(error.decode()[-3000:])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cost = child_process.run(command, cwd)
     return {
-        "seconds": round(time.monotonic() - wall, 2),
-        "cpu_seconds": round(
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2
-        ),
-        "peak_mb": round(usage.ru_maxrss / 1024, 1),
+        "seconds": round(cost.wall_seconds, 2),
+        "cpu_seconds": round(cost.cpu_seconds, 2),
+        "peak_mb": round(cost.peak_kib / 1024, 1),
     }
 
 

@@ -24,6 +24,7 @@ class SelfAttention(layer.ConfigLayer):
       hidden:     float [B*T H]; rows are flattened so that every product is of two matrices.
       input_mask: int [B S], 1 where a token is real; S is T.
       visible:    bool [B T S] of `visible`, or None: every token sees every real one.
+      queries:    int [B Q] or None: the rows of `hidden` that attend, if not all; T is then Q.
     Returns:
       float [B*T H], projected; the caller adds dropout, residual and LayerNorm.
     """
@@ -39,30 +40,78 @@ class SelfAttention(layer.ConfigLayer):
         self.qkv.build((None, self.config.hidden_size))
         self.output_dense.build((None, self.config.hidden_size))
 
-    def call(self, hidden, input_mask, visible=None, training=False):
+    def call(self, hidden, input_mask, visible=None, queries=None, training=False):
         shapes.check("input_mask", input_mask, "B S")
-        size_per_head = self.config.size_per_head
-        num_tokens = ops.shape(input_mask)[1]
-        split_heads = (-1, num_tokens, self.config.num_attention_heads, size_per_head)
-        # Split, not indexed: the gradient of an index on a middle axis costs as much as a product.
-        query, key, value = (
-            ops.reshape(part, split_heads) for part in ops.split(self.qkv(hidden), 3, axis=-1)
-        )  # [B T A D] each
-        query = ops.transpose(query, (0, 2, 1, 3))  # [B A T D]
-        key = ops.transpose(key, (0, 2, 3, 1))  # [B A D S]
-        value = ops.transpose(value, (0, 2, 1, 3))  # [B A S D]
+        if queries is None:
+            query, key, value = self._heads(self.qkv(hidden), input_mask, 3)  # [B A T D] each
+        else:
+            query, key, value = self._of_queries(hidden, input_mask, queries)
+            visible = None if visible is None else _rows(visible, queries)  # [B T S]
 
-        scores = ops.matmul(query * (1.0 / math.sqrt(size_per_head)), key)  # [B A T S]
+        query = query * (1.0 / math.sqrt(self.config.size_per_head))
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B A T S]
         bias = _padding_bias(input_mask) if visible is None else _bias(visible)
-        probs = ops.softmax(ops.cast(scores, "float32") + bias)  # [B A T S]
-        probs = self.dropout(ops.cast(probs, self.compute_dtype), training=training)
+        scores = ops.cast(scores, "float32") + bias
+        kept = self.dropout.kept(ops.shape(scores), self.compute_dtype) if training else None
+        context = _averaged(scores, value, kept)  # [B A T D]
 
-        context = ops.transpose(ops.matmul(probs, value), (0, 2, 1, 3))  # [B T A D]
-        context = ops.reshape(context, (-1, self.config.hidden_size))
-        return self.output_dense(context)  # [B*T H]
+        context = ops.transpose(context, (0, 2, 1, 3))  # [B T A D]
+        return self.output_dense(ops.reshape(context, (-1, self.config.hidden_size)))  # [B*T H]
+
+    def _heads(self, projected, alike, count):
+        """[B*T count*H] as `count` times [B A T D]; T is that of `alike`, [B T]."""
+        sizes = (count, self.config.num_attention_heads, self.config.size_per_head)
+        # One transposition; the parts of its result lie one behind the other.
+        parts = ops.reshape(projected, (-1, ops.shape(alike)[1], *sizes))  # [B T count A D]
+        return ops.unstack(ops.transpose(parts, (2, 0, 3, 1, 4)), count)
+
+    def _of_queries(self, hidden, input_mask, queries):
+        """As the one product gives them, the queries only for some rows of `hidden`."""
+        asked = ops.take(hidden, ops.reshape(queries, (-1,)), axis=0)  # [B*Q H]
+        (kernel, other_kernel), (bias, other_bias) = (
+            ops.split(ops.cast(weights, self.compute_dtype), [self.config.hidden_size], axis=-1)
+            for weights in (self.qkv.kernel, self.qkv.bias)
+        )
+        query = self._heads(ops.matmul(asked, kernel) + bias, queries, 1)
+        return *query, *self._heads(ops.matmul(hidden, other_kernel) + other_bias, input_mask, 2)
 
     def get_config(self):
         return {**super().get_config(), "salt": self.salt}
+
+
+def _averaged(scores, value, kept):
+    """The values [B A S D], averaged by the softmax of the scores: [B A T D].
+
+    Of the averages' weights, `kept` [B A T S] has the factors of dropout, or is None. The
+    gradient is written out. That of the softmax needs, for each query, the sum over S of the
+    weights times their gradients; it is also the sum over D of the average times its gradient,
+    which takes no further array of the size of the scores (Dao et al. 2022, appendix B.2).
+    """
+
+    # An argument, not seen from outside: JAX may compute all this anew in the backward pass.
+    factors = () if kept is None else (kept,)
+
+    @ops.custom_gradient
+    def of(scores, value, *factors):
+        probs = ops.cast(ops.softmax(scores), value.dtype)  # [B A T S]
+        weights = probs * factors[0] if factors else probs
+        context = ops.matmul(weights, value)  # [B A T D]
+
+        def grad(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream  # [B A T D]
+            of_weights = ops.matmul(upstream, ops.transpose(value, (0, 1, 3, 2)))  # [B A T S]
+            sums = ops.sum(_float32(upstream * context), axis=-1, keepdims=True)  # [B A T 1]
+            of_scores = _float32(weights * of_weights) - _float32(probs) * sums
+            of_value = ops.matmul(ops.transpose(weights, (0, 1, 3, 2)), upstream)  # [B A S D]
+            return of_scores, of_value, *map(ops.zeros_like, factors)
+
+        return context, grad
+
+    return of(scores, value, *factors)
+
+
+def _float32(x):
+    return ops.cast(x, "float32")
 
 
 def visible(input_mask, sequence_ids=None, is_causal=False):
@@ -94,6 +143,15 @@ def places_in_sequence(sequence_ids):
     """
     up_to = ops.logical_and(_same(sequence_ids), _not_later(ops.shape(sequence_ids)[1]))
     return ops.sum(ops.cast(up_to, "int32"), axis=-1) - 1
+
+
+def _rows(visible, queries):
+    """Those of `visible` [B T S] that belong to `queries`, int [B Q], rows of [B*T]: [B Q S]."""
+    _, num_queries = ops.shape(queries)
+    num_keys = ops.shape(visible)[2]
+    flat = ops.reshape(visible, (-1, num_keys))  # [B*T S]
+    flat = ops.take(flat, ops.reshape(queries, (-1,)), axis=0)  # [B*Q S]
+    return ops.reshape(flat, (-1, num_queries, num_keys))
 
 
 def _same(sequence_ids):

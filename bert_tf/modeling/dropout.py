@@ -2,8 +2,9 @@
 
 The mask is a hash of the place of each element, keyed by seed and layer: two rounds of the
 32-bit integer hash "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"). It is the same
-bit for bit eagerly, in a graph and compiled, on every device. Philox, which `keras.random`
-draws from, takes three times as long on a CPU, and hundreds of times where XLA compiles it.
+bit for bit eagerly, in a graph and compiled, on every device. Four elements share all of the hash
+but its last multiplication, of which each has its own. Philox, which `keras.random` draws from,
+takes several times as long on a CPU, and hundreds of times where XLA compiles it.
 """
 
 import contextlib
@@ -15,7 +16,10 @@ from keras import ops
 
 _source = contextvars.ContextVar("bert_tf_dropout_source", default=None)
 
-_MULTIPLIERS = (0x7FEB352D, 0x846CA68B)  # lowbias32
+_FIRST_MULTIPLIER = 0x7FEB352D  # lowbias32
+# The first is lowbias32's. Each makes a number of its own of what is hashed.
+_LAST_MULTIPLIERS = (0x846CA68B, 0x85EBCA6B, 0xC2B2AE35, 0x9E3779B1)
+_PER_HASH = len(_LAST_MULTIPLIERS)
 _GOLDEN = 0x9E3779B9  # 2**32 / golden ratio; sets salts and seeds apart
 _MOST_TOKENS = 2**12  # longer rows would repeat some of a mask in the attention probabilities
 
@@ -94,13 +98,31 @@ class Dropout(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, training=False):
-        if not training or self.rate == 0.0:
-            return inputs
-        keep = ops.cast(self._keep(ops.shape(inputs)), inputs.dtype)
-        return inputs * (keep * (1.0 / (1.0 - self.rate)))
+        kept = self.kept(ops.shape(inputs), inputs.dtype) if training else None
+        return inputs if kept is None else inputs * kept
+
+    def kept(self, shape, dtype):
+        """What `call` multiplies by in training: 0 where dropped. None where nothing is."""
+        if self.rate == 0.0:
+            return None
+        return ops.cast(self._keep(shape), dtype) * (1.0 / (1.0 - self.rate))
 
     def _keep(self, shape):
         """Bool of `shape`, True with probability 1 - rate."""
+        axis = 1 if len(shape) == 4 else len(shape) - 1
+        size = shape[axis]
+        # As many hashes as there are groups of elements, which lie apart along the axis.
+        shape = (*shape[:axis], -(-size // _PER_HASH), *shape[axis + 1 :])
+        mixed = ops.reshape(self._mixed(shape), shape)
+        least = _uint32(int(self.rate * 2**32))
+        keep = [_wrapped(mixed * _uint32(factor)) >= least for factor in _LAST_MULTIPLIERS]
+        keep = ops.concatenate(keep, axis=axis)
+        if type(size) is int and size % _PER_HASH == 0:
+            return keep
+        return keep[:, :size] if axis == 1 else keep[..., :size]
+
+    def _mixed(self, shape):
+        """uint32, as many as `shape` has places: a hash less its last multiplication."""
         seed, rows = _source.get() or (_any_seed(), None)
         seed = ops.cast(ops.convert_to_tensor(seed), "uint32")
         key = _hash(_wrapped(seed[0] + _uint32(self.salt * _GOLDEN)))
@@ -117,8 +139,7 @@ class Dropout(keras.layers.Layer):
             rows = ops.cast(ops.convert_to_tensor(rows), "uint32")[:, None]  # [B 1]
             key = _hash(_wrapped(rows + key), other_key)
             other_key = _hash(_wrapped(key + _uint32(_GOLDEN)))
-        bits = _hash(_wrapped(places + key), other_key)
-        return ops.reshape(bits >= _uint32(int(self.rate * 2**32)), shape)
+        return _half_hash(_wrapped(places + key), other_key)
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate, "salt": self.salt}
@@ -146,9 +167,17 @@ def _hash(x, key=None):
 
     The last shift of the published hash is left out: the high bits, which decide, are done.
     """
-    x = _wrapped(ops.bitwise_xor(x, ops.right_shift(x, _uint32(16))) * _uint32(_MULTIPLIERS[0]))
-    x = x if key is None else _wrapped(x + key)
-    return _wrapped(ops.bitwise_xor(x, ops.right_shift(x, _uint32(15))) * _uint32(_MULTIPLIERS[1]))
+    return _wrapped(_half_hash(x, key) * _uint32(_LAST_MULTIPLIERS[0]))
+
+
+def _half_hash(x, key=None):
+    """`_hash` less its last multiplication."""
+    x = _wrapped(_shifted(x, 16) * _uint32(_FIRST_MULTIPLIER))
+    return _shifted(x if key is None else _wrapped(x + key), 15)
+
+
+def _shifted(x, count):
+    return ops.bitwise_xor(x, ops.right_shift(x, _uint32(count)))
 
 
 def _uint32(number):

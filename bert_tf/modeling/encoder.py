@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf import features
+from bert_tf import features, shapes
 from bert_tf.modeling import attention, dropout, layer
 from bert_tf.modeling.embeddings import Embeddings
 from bert_tf.modeling.transformer import Block
@@ -26,9 +26,12 @@ class Encoder(layer.ConfigLayer):
       batch: dict with `input_word_ids`, `input_mask`, `input_type_ids`, int [B T]. With
         `sequence_ids`, int [B T] from 1, 0 at padding, a row holds several texts: each sees
         itself only, and its positions start from 0.
+      positions: int [B P], or None. With them the last layer computes these and the token that
+        the pooler reads, and nothing else: the same numbers for less work.
     Returns:
       dict with the names of TF Hub's encoders: `sequence_output` float [B T H],
-      `pooled_output` float [B H], `encoder_outputs` list of L float [B T H].
+      `pooled_output` float [B H], `encoder_outputs` list of L float [B T H]. With `positions`
+      the first is [B P H], of these, and the list ends before the last layer.
     """
 
     def __init__(self, config, name="encoder", **kwargs):
@@ -52,7 +55,7 @@ class Encoder(layer.ConfigLayer):
             block.build()
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, batch, training=False):
+    def call(self, batch, positions=None, training=False):
         word_ids = batch[features.WORD_IDS.name]
         input_mask = batch[features.MASK.name]
         sequence_ids = batch.get(features.SEQUENCE_IDS.name)
@@ -63,35 +66,55 @@ class Encoder(layer.ConfigLayer):
             visible = attention.visible(input_mask, sequence_ids, self.config.is_causal)  # [B T S]
         type_ids = batch[features.TYPE_IDS.name]
         hidden = self.embeddings(word_ids, type_ids, places, training=training)  # [B T H]
-        hidden_shape = (-1, ops.shape(word_ids)[1], self.config.hidden_size)
-
         hidden = ops.reshape(hidden, (-1, self.config.hidden_size))  # [B*T H]
+
+        pooled = self._pooled_rows(input_mask)  # [B 1]
+        queries = None  # of the last layer
+        if positions is not None:
+            shapes.check("positions", positions, "B P")
+            queries = ops.cast(positions, "int32") + _first_rows(input_mask)
+            queries = ops.concatenate([pooled, queries], axis=1)  # [B Q], Q is 1+P
+
+        *blocks, last_block = self.blocks
         outputs = []
-        for block in self.blocks:
-            if training and self.recompute:
-                hidden = _recomputed(block, hidden, input_mask, visible)
-            else:
-                hidden = block(hidden, input_mask, visible, training=training)
-            outputs.append(ops.reshape(hidden, hidden_shape))  # [B T H]
+        for block in blocks:
+            hidden = self._through(block, hidden, input_mask, visible, training=training)
+            outputs.append(self._in_rows(hidden, input_mask))  # [B T H]
+        hidden = self._through(last_block, hidden, input_mask, visible, queries, training=training)
+        if queries is None:
+            outputs.append(self._in_rows(hidden, input_mask))  # [B T H]
+            sequence_output = outputs[-1]
+            pooled_token = ops.take(hidden, pooled[:, 0], axis=0)  # [B H]
+        else:
+            hidden = self._in_rows(hidden, queries)  # [B Q H]
+            sequence_output, pooled_token = hidden[:, 1:], hidden[:, 0]
         return {
-            "sequence_output": outputs[-1],
-            "pooled_output": self._pooled(outputs[-1], input_mask),  # [B H]
+            "sequence_output": sequence_output,
+            "pooled_output": self.pooler(pooled_token),  # [B H]
             "encoder_outputs": outputs,
         }
 
-    def _pooled(self, sequence_output, input_mask):
+    def _through(self, block, *args, training):
+        """What `block` makes of its arguments."""
+        if not (training and self.recompute):
+            return block(*args, training=training)
+        hidden, *others = args
+        again = dropout.repeatable(lambda hidden: block(hidden, *others, training=True))
+        return keras.remat(again)(hidden)
+
+    def _in_rows(self, hidden, alike):
+        """[B*T H] as [B T H]; T is that of `alike`, [B T]."""
+        return ops.reshape(hidden, (-1, ops.shape(alike)[1], self.config.hidden_size))
+
+    def _pooled_rows(self, input_mask):
+        """int32 [B 1], rows of [B*T H]: the tokens that the pooler reads."""
         if not self.config.is_causal:
-            return self.pooler(sequence_output[:, 0])
-        batch_size, num_tokens, hidden_size = ops.shape(sequence_output)
-        lasts = ops.maximum(ops.sum(ops.cast(input_mask, "int32"), axis=1) - 1, 0)  # [B]
-        places = lasts + ops.arange(batch_size, dtype="int32") * num_tokens
-        return self.pooler(ops.take(ops.reshape(sequence_output, (-1, hidden_size)), places, 0))
+            return _first_rows(input_mask)
+        lengths = ops.sum(ops.cast(input_mask, "int32"), axis=1, keepdims=True)
+        return _first_rows(input_mask) + ops.maximum(lengths - 1, 0)
 
 
-def _recomputed(block, hidden, input_mask, visible):
-    """`block` in training; what it computes inside is computed again in the backward pass."""
-
-    def call(hidden):
-        return block(hidden, input_mask, visible, training=True)
-
-    return keras.remat(dropout.repeatable(call))(hidden)
+def _first_rows(input_mask):
+    """int32 [B 1], rows of [B*T H]: the first tokens."""
+    batch_size, num_tokens = ops.shape(input_mask)
+    return ops.arange(batch_size, dtype="int32")[:, None] * num_tokens

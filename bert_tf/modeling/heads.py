@@ -9,14 +9,13 @@ _NEVER = -1e9  # logit of a position that is padding
 
 
 class MaskedLmHead(layer.ConfigLayer):
-    """Logits over the vocabulary at chosen positions, or at all (BERT section 3.1, task 1).
+    """Logits over the vocabulary at the positions it is given (BERT section 3.1, task 1).
 
     The transform (dense, activation, LayerNorm) and the output bias follow the released code;
     the output weights are the word embeddings.
 
     Call arguments:
-      sequence_output:  float [B T H]
-      positions:        int [B P]; unused slots hold 0. None: every position, P is T.
+      sequence_output:  float [B P H], of the positions to predict.
       word_embeddings:  variable [V H]
     Returns:
       float32 [B P V]
@@ -37,22 +36,14 @@ class MaskedLmHead(layer.ConfigLayer):
             name="output_bias", shape=(self.config.vocab_size,), initializer="zeros", autocast=False
         )
 
-    def call(self, sequence_output, positions, word_embeddings):
-        shapes.check("sequence_output", sequence_output, "B T H", H=self.config.hidden_size)
-        batch_size, num_slots, hidden_size = ops.shape(sequence_output)
-        chosen = ops.reshape(sequence_output, (-1, hidden_size))  # [B*T H]
-        if positions is not None:
-            shapes.check("positions", positions, "B P")
-            rows = ops.expand_dims(ops.arange(batch_size, dtype="int32") * num_slots, -1)  # [B 1]
-            places = ops.reshape(ops.cast(positions, "int32") + rows, (-1,))  # [B*P]
-            chosen = ops.take(chosen, places, axis=0)
-            num_slots = ops.shape(positions)[1]
-
-        hidden = self.layer_norm(self.transform(chosen))  # [B*P H]
+    def call(self, sequence_output, word_embeddings):
+        shapes.check("sequence_output", sequence_output, "B P H", H=self.config.hidden_size)
+        num_predictions = ops.shape(sequence_output)[1]
+        flat = ops.reshape(sequence_output, (-1, self.config.hidden_size))  # [B*P H]
+        hidden = self.layer_norm(self.transform(flat))  # [B*P H]
         table = ops.cast(word_embeddings, self.compute_dtype)
-        logits = ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
-        logits = logits + self.output_bias
-        return ops.reshape(logits, (-1, num_slots, self.config.vocab_size))  # [B P V]
+        logits = ops.cast(_by_transposed(hidden, table), "float32") + self.output_bias
+        return ops.reshape(logits, (-1, num_predictions, self.config.vocab_size))  # [B P V]
 
 
 class ClassificationHead(layer.ConfigLayer):
@@ -118,6 +109,17 @@ class SpanHead(layer.ConfigLayer):
         logits = ops.reshape(_float32_affine(flat, self.kernel, self.bias), (-1, num_tokens, 2))
         real = ops.cast(input_mask, "bool")
         return tuple(ops.where(real, logits[:, :, i], _NEVER) for i in (0, 1))  # [B T] each
+
+
+@ops.custom_gradient
+def _by_transposed(x, table):
+    """x [N H] times the transposed table [V H]; the gradient of the table needs no transposing."""
+
+    def grad(*args, upstream=None):
+        upstream = args[0] if upstream is None else upstream  # [N V]
+        return ops.matmul(upstream, table), ops.matmul(ops.transpose(upstream), x)
+
+    return ops.matmul(x, ops.transpose(table)), grad
 
 
 def _affine(owner, units):

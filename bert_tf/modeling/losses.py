@@ -80,8 +80,31 @@ def span(start_logits, end_logits, start_positions, end_positions):
 
 
 def _cross_entropy(logits, ids):
-    """Float32 negative log-probabilities, one axis less than `logits`."""
-    return ops.sparse_categorical_crossentropy(ids, ops.cast(logits, "float32"), from_logits=True)
+    """Float32 negative log-probabilities, one axis less than `logits`.
+
+    The gradient, probability minus one-hot, is written out: the derived one makes further arrays
+    of the size of the logits, the largest of the whole model.
+    """
+    shape, num_classes = ops.shape(ids), ops.shape(logits)[-1]
+    ids = ops.reshape(ops.cast(ids, "int32"), (-1, 1))  # [N 1]
+
+    @ops.custom_gradient
+    def of_rows(logits):
+        probs = ops.softmax(logits)  # [N C]
+        of_label = ops.take_along_axis(logits, ids, axis=-1)[:, 0]
+        # Against the likeliest class, whose probability has a logarithm.
+        log_probs = of_label - ops.max(logits, axis=-1) + ops.log(ops.max(probs, axis=-1))
+
+        def grad(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream  # [N]
+            places = ops.arange(ops.shape(ids)[0], dtype="int32")[:, None]
+            places = ops.concatenate([places, ids], axis=-1)  # [N 2]
+            return ops.scatter_update(probs * upstream[:, None], places, -upstream, "add")
+
+        return -log_probs, grad
+
+    logits = ops.reshape(ops.cast(logits, "float32"), (-1, num_classes))
+    return ops.reshape(of_rows(logits), shape)
 
 
 def _sum_and_size(losses):

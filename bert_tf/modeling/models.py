@@ -1,6 +1,8 @@
 """Encoder and heads put together, one class for each kind of task."""
 
-from bert_tf import features
+from keras import ops
+
+from bert_tf import features, shapes
 from bert_tf.modeling import heads, layer
 from bert_tf.modeling.encoder import Encoder
 
@@ -34,11 +36,11 @@ class PretrainingModel(layer.ConfigLayer):
         self.built = True
 
     def call(self, batch, training=False):
-        encoded = self.encoder(batch, training=training)
         positions = batch.get(features.MASKED_LM_POSITIONS.name)
+        encoded = self.encoder(batch, positions, training=training)
         outputs = {
             "masked_lm_logits": self.masked_lm(
-                encoded["sequence_output"], positions, self.encoder.embeddings.word
+                encoded["sequence_output"], self.encoder.embeddings.word
             )
         }
         if self.has_next_sentence:
@@ -97,3 +99,67 @@ class SpanModel(layer.ConfigLayer):
         sequence_output = self.encoder(batch, training=training)["sequence_output"]
         start_logits, end_logits = self.span(sequence_output, batch[features.MASK.name])
         return {"start_logits": start_logits, "end_logits": end_logits}
+
+
+class TokenClassifierModel(layer.ConfigLayer):
+    """One label for each token (BERT section 5.3).
+
+    Args:
+      num_classes: int.
+
+    Call arguments:
+      batch: dict with the encoder's inputs.
+    Returns:
+      dict: `logits` float32 [B T C], at padding too.
+    """
+
+    def __init__(self, config, num_classes, name="tagging", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.num_classes = num_classes
+        self.encoder = self.new(Encoder)
+        self.classifier = self.new(
+            heads.ClassificationHead, num_classes, dropout_rate=self.config.hidden_dropout_prob
+        )
+        self.built = True
+
+    def call(self, batch, training=False):
+        hidden = self.encoder(batch, training=training)["sequence_output"]
+        num_tokens = ops.shape(hidden)[1]
+        flat = ops.reshape(hidden, (-1, self.config.hidden_size))  # [B*T H]
+        logits = self.classifier(flat, training=training)  # [B*T C]
+        return {"logits": ops.reshape(logits, (-1, num_tokens, self.num_classes))}  # [B T C]
+
+    def get_config(self):
+        return {**super().get_config(), "num_classes": self.num_classes}
+
+
+class MultipleChoiceModel(layer.ConfigLayer):
+    """One of several texts: a vector, dotted with the pooled output of each (BERT section 4.4).
+
+    The bias beside the vector, which other code has too, changes no probability.
+
+    Call arguments:
+      batch: dict with the encoder's inputs, int [B W T], a row for each of the W choices.
+    Returns:
+      dict: `logits` float32 [B W].
+    """
+
+    def __init__(self, config, name="choices", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.encoder = self.new(Encoder)
+        self.classifier = self.new(
+            heads.ClassificationHead, 1, dropout_rate=self.config.hidden_dropout_prob
+        )
+        self.built = True
+
+    def call(self, batch, training=False):
+        word_ids = batch[features.WORD_IDS.name]
+        shapes.check(features.WORD_IDS.name, word_ids, "B W T")
+        num_choices, num_tokens = ops.shape(word_ids)[1:]
+        rows = {
+            feature.name: ops.reshape(batch[feature.name], (-1, num_tokens))  # [B*W T]
+            for feature in features.ENCODER_INPUTS
+        }
+        pooled = self.encoder(rows, training=training)["pooled_output"]  # [B*W H]
+        logits = self.classifier(pooled, training=training)  # [B*W 1]
+        return {"logits": ops.reshape(logits, (-1, num_choices))}  # [B W]

@@ -1,5 +1,7 @@
 """One block of the Transformer encoder."""
 
+from keras import ops
+
 from bert_tf.modeling import layer
 from bert_tf.modeling.attention import SelfAttention
 
@@ -38,8 +40,9 @@ class Block(layer.ConfigLayer):
       hidden:     float [B*T H]
       input_mask: int [B T]
       visible:    bool [B T S] or None; see `SelfAttention`.
+      queries:    int [B Q] or None: the rows of `hidden` whose output is wanted, if not all.
     Returns:
-      float [B*T H]
+      float [B*T H], or [B*Q H] with `queries`.
     """
 
     def __init__(self, config, index, **kwargs):
@@ -60,8 +63,10 @@ class Block(layer.ConfigLayer):
         self.feed_forward.build()
         self.output_layer_norm.build((None, self.config.hidden_size))
 
-    def call(self, hidden, input_mask, visible=None, training=False):
-        attended = self.attention(hidden, input_mask, visible, training=training)
+    def call(self, hidden, input_mask, visible=None, queries=None, training=False):
+        attended = self.attention(hidden, input_mask, visible, queries, training=training)
+        if queries is not None:
+            hidden = ops.take(hidden, ops.reshape(queries, (-1,)), axis=0)  # [B*Q H]
         attended = self.attention_dropout(attended, training=training)
         hidden = self.attention_layer_norm(hidden + attended)  # [B*T H]
         output = self.output_dropout(self.feed_forward(hidden), training=training)

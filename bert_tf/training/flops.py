@@ -4,7 +4,8 @@ Model FLOPs are those of the matrix products that the forward pass needs, and tw
 the backward pass: one product for the gradient of each of the two factors. A product of [m k]
 and [k n] has 2 m k n. Not counted are elementwise operations, lookups (the model looks up types
 by a product, which is none of the work that is counted) and what is computed twice to save
-memory. The context that a causal mask hides counts, as a dense product computes it.
+memory. The context that a causal mask hides counts, as a dense product computes it. The last layer
+counts at every token, as in the figures of others, though most of it is `skipped`.
 
 Model FLOP utilisation (Chowdhery et al. 2022, section 4.1) is model FLOPs over what the hardware
 could do in the time. Of real tokens, `Amount.real`, it says what the time was worth; of padded
@@ -111,6 +112,18 @@ def training(config, amount, has_next_sentence=True):
     """Model FLOPs of a forward and a backward pass; see `forward`."""
     parts = forward(config, amount, has_next_sentence)
     return {name: (1 + _BACKWARD) * flops for name, flops in parts.items()}
+
+
+def skipped(config, amount):
+    """FLOPs of `forward` that the encoder leaves out of the last layer, int.
+
+    Of its tokens only the predicted ones and one a row are read; see `modeling.encoder.Encoder`.
+    A model that predicts every token leaves out nothing.
+    """
+    unread = max(0, amount.tokens - amount.rows - amount.predictions)
+    hidden, inner = config.hidden_size, config.intermediate_size
+    products = unread * 2 * (2 * hidden**2 + 2 * hidden * inner)  # all but key and value
+    return products + amount.pairs * unread // amount.tokens * 2 * 2 * hidden
 
 
 def recomputed(config, amount):

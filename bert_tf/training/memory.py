@@ -85,17 +85,21 @@ def estimate(config, settings, num_rows, num_tokens, num_predictions, num_pieces
     """
     num_weights = sum(flops.parameters(config, settings.has_next_sentence).values())
     size = _BYTES[settings.dtype]
-    layer, inside = _layer(config, settings, num_rows, num_tokens), 0
+    layer, inside = _layer(config, settings, num_rows, num_tokens, num_tokens), 0
+    # The pooler reads one token, the masked LM those that it predicts.
+    queries = min(num_tokens, 1 + num_predictions)
+    last_layer = _layer(config, settings, num_rows, num_tokens, queries)
     if settings.recompute:
         inside = layer + _work(config, settings, num_rows, num_tokens)
-        layer = _inputs(config, settings, num_rows, num_tokens)
+        layer = last_layer = _inputs(config, settings, num_rows, num_tokens)
     return Memory(
         weights=_FLOAT32 * num_weights,
         copies=0 if size == _FLOAT32 else size * _num_product_weights(config),
         moments=_MOMENTS * _FLOAT32 * num_weights,
         sums=_FLOAT32 * num_weights if num_pieces > 1 else 0,
         layers=_embeddings(config, settings, num_rows, num_tokens)
-        + config.num_hidden_layers * layer,
+        + (config.num_hidden_layers - 1) * layer
+        + last_layer,
         heads=_heads(config, settings, num_rows, num_predictions),
         inside=inside,
         table=_FLOAT32 * config.vocab_size * config.hidden_size,
@@ -120,23 +124,24 @@ def largest_batch(config, settings, num_tokens, num_predictions, limit):
     return most
 
 
-def _layer(config, settings, num_rows, num_tokens):
-    """Bytes that one layer leaves for the backward pass."""
+def _layer(config, settings, num_rows, num_tokens, num_queries):
+    """Bytes that a layer leaves for the backward pass that computes some tokens' output."""
     size = _BYTES[settings.dtype]
-    hidden = num_rows * num_tokens * config.hidden_size
-    inner = num_rows * num_tokens * config.intermediate_size
-    scores = num_rows * config.num_attention_heads * num_tokens**2
+    keys = 2 * size * num_rows * num_tokens * config.hidden_size  # and values
+    hidden = num_rows * num_queries * config.hidden_size
+    inner = num_rows * num_queries * config.intermediate_size
+    scores = num_rows * config.num_attention_heads * num_queries * num_tokens
     if settings.is_compiled:
-        arrays = 9 * size * hidden + (2 * size + _FLOAT32) * inner
+        arrays = keys + 7 * size * hidden + (2 * size + _FLOAT32) * inner
         return arrays + (_FLOAT32 + size) * scores  # softmax and what dropout leaves of it
     masks = 2 if config.hidden_dropout_prob else 0
-    # Query, key, value, context, the two outputs of LayerNorm.
-    arrays = (6 + masks) * size * hidden + 2 * _NORM_ARRAYS * _FLOAT32 * hidden
+    # Query, context by heads and by tokens, the two outputs of LayerNorm.
+    arrays = keys + (5 + masks) * size * hidden + 2 * _NORM_ARRAYS * _FLOAT32 * hidden
+    arrays += size * hidden if num_queries < num_tokens else 0  # the input of those tokens
     arrays += (size + _FLOAT32 * _ACTIVATION_ARRAYS[config.hidden_act]) * inner
     arrays += _FLOAT32 * scores  # softmax
-    if config.attention_probs_dropout_prob:
-        return arrays + 2 * size * scores  # mask and product
-    return arrays + (size * scores if size != _FLOAT32 else 0)
+    has_another = config.attention_probs_dropout_prob or size != _FLOAT32
+    return arrays + (size * scores if has_another else 0)  # the factors of the values
 
 
 def _work(config, settings, num_rows, num_tokens):

@@ -40,6 +40,46 @@ def test_values(attention):
     )
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_some_queries_are_answered_as_all_are(attention, is_packed):
+    hidden, mask = harness.hidden(), harness.mask()
+    visible = attention_lib.visible(mask, harness.packed_ids()) if is_packed else None
+    queries = np.array([[0, 2], [13, 13], [30, 26], [39, 40], [52, 52]], np.int32)
+    found = attention(hidden, mask, visible, queries)
+    whole = np.asarray(attention(hidden, mask, visible))
+    np.testing.assert_allclose(found, whole[queries.reshape(-1)], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_gradients_are_those_of_the_formula(rate):
+    """Vaswani et al. 2017, equation 1, with dropout of the softmax, derived by TensorFlow."""
+    layer = SelfAttention(harness.config(attention_probs_dropout_prob=rate), salt=1)
+    layer.build()
+    harness.randomize(layer)
+    hidden, mask = tf.constant(harness.hidden()), harness.mask()
+    variables = [variable.value for variable in layer.variables]
+    upstream = np.random.default_rng(7).normal(size=(B * T, H)).astype(np.float32)
+
+    def formula(hidden):
+        qkv, qkv_bias, output, output_bias = variables
+        parts = tf.reshape(hidden @ qkv + qkv_bias, (B, T, 3, A, D))
+        query, key, value = (tf.transpose(parts[:, :, i], (0, 2, 1, 3)) for i in range(3))
+        scores = tf.matmul(query, key, transpose_b=True) / np.sqrt(D)
+        scores = tf.where(mask[:, None, None].astype(bool), scores, -1e9)
+        probs = layer.dropout(tf.nn.softmax(scores), training=True)
+        context = tf.transpose(tf.matmul(probs, value), (0, 2, 1, 3))
+        return tf.reshape(context, (B * T, H)) @ output + output_bias
+
+    found = []
+    for function in (lambda x: layer(x, mask, training=True), formula):
+        with tf.GradientTape() as tape, dropout.step_seed([1, 2]):
+            tape.watch(hidden)
+            loss = tf.reduce_sum(function(hidden) * upstream)
+        found.append([loss, *tape.gradient(loss, [hidden, *variables])])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 def test_padding_is_never_attended_to(attention):
     mask, hidden = harness.mask(), harness.hidden()
     real = mask.reshape(-1).astype(bool)

@@ -65,11 +65,25 @@ def test_seeds_and_salts_do_not_make_up_for_each_other():
     assert len(masks) == 5 * 7 * 11
 
 
-@pytest.mark.parametrize("shift", [(0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (0, 64), (7, 13)])
+@pytest.mark.parametrize(
+    "shift", [(0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (0, 64), (0, 128), (0, 256), (7, 13)]
+)
 def test_neighbours_are_independent(shift):
     dropped = ~mask([1, 1], shape=(512, 512), rate=0.5)
     agreement = (dropped == np.roll(dropped, shift, (0, 1))).mean()
     assert abs(agreement - 0.5) < 5 * 0.5 / 512
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_all_combinations_of_what_one_hash_decides_are_as_likely_as_they_should_be(rate):
+    """Four elements, a quarter of the last axis apart: 16 patterns of dropped and kept."""
+    dropped = ~mask([5, 2], shape=(512, 1024), rate=rate)
+    numbers = np.stack(np.split(dropped, 4, axis=1), axis=-1) @ [1, 2, 4, 8]
+    counts = np.bincount(numbers.reshape(-1), minlength=16)
+    for pattern, count in enumerate(counts):
+        num_dropped = pattern.bit_count()
+        expected = numbers.size * rate**num_dropped * (1 - rate) ** (4 - num_dropped)
+        assert abs(count - expected) < 5 * np.sqrt(expected), pattern
 
 
 def test_every_column_and_row_has_its_share():

@@ -112,6 +112,41 @@ def test_a_packed_row_is_its_texts_in_rows_of_their_own(encoder, causal, is_caus
             np.testing.assert_allclose(together[row, chosen], found, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_last_layer_at_some_positions_is_that_of_all(is_causal, is_packed, recompute):
+    """Outputs and gradients; positions may repeat and may be padding."""
+    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    encoder = harness.randomize(Encoder(harness.config(is_causal=is_causal, **rates)))
+    encoder.recompute = recompute
+    batch = packed() if is_packed else harness.batch()
+    positions = np.array([[0, 3, 3], [10, 9, 0], [12, 1, 2], [1, 0, 0], [5, 0, 1]], np.int32)
+    found = []
+    for some in (None, positions):
+        with tf.GradientTape() as tape:
+            outputs = encoder(batch, some, training=True)
+            sequence_output = outputs["sequence_output"]
+            if some is None:
+                sequence_output = tf.gather(sequence_output, positions, batch_dims=1)
+            loss = tf.reduce_sum(sequence_output**3) + tf.reduce_sum(outputs["pooled_output"])
+        gradients = tape.gradient(loss, [v.value for v in encoder.trainable_variables])
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        found.append((sequence_output, outputs["pooled_output"], gradients))
+    for ours, theirs in zip(found[1][:2], found[0][:2], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+    for ours, theirs in zip(found[1][2], found[0][2], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 * np.abs(theirs).max() + 1e-5)
+
+
+def test_without_the_last_layer_the_layers_are_the_same(encoder):
+    batch = harness.batch()
+    outputs = encoder(batch, batch["masked_lm_positions"])
+    whole = encoder(batch)["encoder_outputs"]
+    assert len(outputs["encoder_outputs"]) == len(whole) - 1
+    np.testing.assert_array_equal(outputs["encoder_outputs"][0], whole[0])
+
+
 def step(encoder, batch, seed, wrap=lambda function: function):
     """(loss, gradients) of a loss that every output enters; `wrap` gets the forward pass."""
 

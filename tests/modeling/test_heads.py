@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf.modeling import dropout, heads
 from tests.modeling import harness
@@ -18,18 +19,16 @@ def pooled_output():
     return np.tanh(harness.hidden()[:B])
 
 
-def test_masked_lm_reads_its_positions_and_ties_its_weights(sequence_output):
+def test_masked_lm_ties_its_weights(sequence_output):
     head = harness.randomize(heads.MaskedLmHead(harness.config()))
     table = np.random.default_rng(3).normal(size=(V, H)).astype(np.float32)
-    positions = harness.batch()["masked_lm_positions"]
     values = {v.path: np.asarray(v.value) for v in head.variables}
-    chosen = np.stack([row[p] for row, p in zip(sequence_output, positions, strict=True)])
-    x = chosen @ values["masked_lm/transform/kernel"] + values["masked_lm/transform/bias"]
+    x = sequence_output @ values["masked_lm/transform/kernel"] + values["masked_lm/transform/bias"]
     x = numpy_bert.gelu_tanh(x)
     x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
     x = x * values["masked_lm/layer_norm/gamma"] + values["masked_lm/layer_norm/beta"]
     expected = x @ table.T + values["masked_lm/output_bias"]
-    found = head(sequence_output, positions, table)
+    found = head(sequence_output, table)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5)
 
 
@@ -71,9 +70,8 @@ def test_span(sequence_output):
 def test_logits_are_float32(policy, sequence_output, pooled_output):
     config = harness.config()
     table = np.zeros((V, H), np.float32)
-    positions = harness.batch()["masked_lm_positions"]
     found = [
-        heads.MaskedLmHead(config, dtype=policy)(sequence_output, positions, table),
+        heads.MaskedLmHead(config, dtype=policy)(sequence_output, table),
         heads.ClassificationHead(config, C, 0.1, dtype=policy)(pooled_output),
         *heads.SpanHead(config, dtype=policy)(sequence_output, harness.mask()),
     ]
@@ -93,10 +91,21 @@ def test_wrong_hidden_size_is_an_error(pooled_output):
         head(pooled_output[:, :-1])
 
 
-def test_without_positions_every_one_is_predicted(sequence_output):
+def test_masked_lm_gradients_are_those_of_its_logits(sequence_output):
+    """A loss of them all, against the change of the loss along the gradient."""
     head = harness.randomize(heads.MaskedLmHead(harness.config()))
-    table = np.random.default_rng(3).normal(size=(V, H)).astype(np.float32)
-    every = np.broadcast_to(np.arange(T, dtype=np.int32), (B, T))
-    found = head(sequence_output, None, table)
-    assert tuple(found.shape) == (B, T, V)
-    np.testing.assert_array_equal(found, head(sequence_output, every, table))
+    rng = np.random.default_rng(3)
+    inputs = [tf.constant(sequence_output), tf.constant(rng.normal(size=(V, H)), tf.float32)]
+    weights = rng.normal(size=(B, T, V)).astype(np.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        loss = tf.reduce_sum(head(*inputs) * weights)
+    for index, gradient in enumerate(tape.gradient(loss, inputs)):
+        changed = list(inputs)
+        size = 1e-2 / tf.norm(gradient)
+        changes = []
+        for sign in (1.0, -1.0):
+            changed[index] = inputs[index] + sign * size * gradient
+            changes.append(tf.reduce_sum(head(*changed) * weights))
+        found = (changes[0] - changes[1]) / (2.0 * size)
+        np.testing.assert_allclose(found, tf.reduce_sum(gradient**2), rtol=1e-2)

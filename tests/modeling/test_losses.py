@@ -63,6 +63,12 @@ def test_half_precision_logits_are_summed_in_float32(dtype):
     check((total, count), 70_000 * np.log(2), 70_000, rtol=1e-5)
 
 
+def test_an_impossible_label_costs_its_distance():
+    """The loss of a label whose probability is 0 in float32."""
+    total, _ = losses.classification(np.array([[1000.0, 0.0, -500.0]], np.float32), [1])
+    np.testing.assert_allclose(total, 1000.0, rtol=1e-6)
+
+
 def test_gradient_is_probability_minus_one_hot(rng):
     logits = tf.constant(rng.normal(size=(B, C)), tf.float32)
     ids = rng.integers(0, C, B)

@@ -220,3 +220,51 @@ def test_a_saved_model_answers_and_can_be_trained_further(tmp_path):
         found.append([logits, *map(tf.convert_to_tensor, tape.gradient(total, list(weights)))])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+def test_a_label_for_each_token():
+    model = harness.randomize(models.TokenClassifierModel(harness.config(), C))
+    batch = harness.batch()
+    logits = np.asarray(model(batch)["logits"])
+    assert logits.shape == (B, T, C)
+    hidden = np.asarray(model.encoder(batch)["sequence_output"])
+    kernel, bias = (np.asarray(v) for v in (model.classifier.kernel, model.classifier.bias))
+    np.testing.assert_allclose(logits, hidden @ kernel + bias, rtol=0, atol=1e-4)
+
+
+def test_one_of_several_texts():
+    """Three choices of a text each are scored as the three texts alone."""
+    model = harness.randomize(models.MultipleChoiceModel(harness.config()))
+    names = ("input_word_ids", "input_mask", "input_type_ids")
+    rows = {name: harness.batch()[name] for name in names}
+    choices = {name: np.stack([x[[0, 1, 2]], x[[3, 4, 0]]]) for name, x in rows.items()}  # [2 3 T]
+    logits = np.asarray(model(choices)["logits"])
+    pooled = np.asarray(model.encoder(rows)["pooled_output"])
+    alone = (pooled @ np.asarray(model.classifier.kernel))[:, 0] + np.asarray(model.classifier.bias)
+    wanted = alone[[[0, 1, 2], [3, 4, 0]]]
+    np.testing.assert_allclose(logits, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [models.TokenClassifierModel, models.MultipleChoiceModel])
+def test_the_later_models_train_and_come_back_from_their_config(make):
+    arguments = (C,) if make is models.TokenClassifierModel else ()
+    model = harness.randomize(make(harness.config(), *arguments))
+    batch = {name: tf.constant(x) for name, x in harness.batch().items()}
+    if make is models.MultipleChoiceModel:
+        batch = {
+            name: batch[name][None] for name in ("input_word_ids", "input_mask", "input_type_ids")
+        }
+
+    @tf.function
+    def step(seed):
+        with tf.GradientTape() as tape, dropout.step_seed(seed):
+            total = tf.reduce_sum(tf.nn.log_softmax(model(batch, training=True)["logits"])[..., 0])
+        return tape.gradient(total, [v.value for v in model.trainable_variables])
+
+    found = step(tf.constant([1, 2]))
+    for variable, gradient in zip(model.trainable_variables, found, strict=True):
+        if gradient is None:
+            assert variable.path.startswith("encoder/pooler"), variable.path
+    copy = make.from_config(model.get_config())
+    copy.set_weights(model.get_weights())
+    np.testing.assert_array_equal(copy(batch)["logits"], model(batch)["logits"])
