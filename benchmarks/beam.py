@@ -12,11 +12,10 @@ import dataclasses
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
+from benchmarks import child_process
 from bert_tf import files, flagging
 from bert_tf.flagging import REQUIRED, option
 
@@ -54,19 +53,11 @@ def head(text_file, megabytes, path):
 
 def measure(arguments):
     """Runs a process; returns dict of wall and CPU seconds and peak MB."""
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    start = time.monotonic()
-    with open(os.devnull, "w") as nowhere:
-        process = subprocess.Popen(
-            [sys.executable, *arguments], cwd=ROOT, env=environment, stdout=nowhere, stderr=nowhere
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f"{arguments} ended with status {status}.")
+    cost = child_process.run([sys.executable, *arguments])
     return {
-        "wall_seconds": time.monotonic() - start,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_mb": usage.ru_maxrss / 1000,
+        "wall_seconds": cost.wall_seconds,
+        "cpu_seconds": cost.cpu_seconds,
+        "peak_mb": cost.peak_kib / 1000,
     }
 
 

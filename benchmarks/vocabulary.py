@@ -15,20 +15,16 @@ import gzip
 import json
 import pathlib
 import random
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 
-from benchmarks import tokenizer_data
+from benchmarks import child_process, tokenizer_data
 from bert_tf import files, flagging
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.text import learn_vocab, vocab, word_counts
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
-ROOT = pathlib.Path(__file__).parents[1]
 RESULTS = pathlib.Path(__file__).parent / "results" / "vocabulary.json"
 PEER = pathlib.Path(__file__).parent / "vocabulary_peer.py"
 
@@ -93,22 +89,10 @@ class Learner:
     def _run(self, text, output):
         """(wall seconds, CPU seconds, the file) of one run; None if it was stopped."""
         command, task = self._make_command(str(text), str(output))
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        try:
-            subprocess.run(
-                command,
-                cwd=ROOT,
-                input=json.dumps(task).encode(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=self._options.max_seconds,
-                check=True,
-            )
-        except subprocess.TimeoutExpired:
-            return None
-        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return wall, cpu, output.read_bytes()
+        cost = child_process.run(
+            command, stdin=json.dumps(task).encode(), max_seconds=self._options.max_seconds
+        )
+        return cost and (cost.wall_seconds, cost.cpu_seconds, output.read_bytes())
 
 
 def our_command(options):

@@ -61,7 +61,7 @@ TPU = {
     "num_tpu_cores": 8,
 }
 TRAINING = TPU | {
-    "bert_config_file": "REQUIRED",
+    "bert_config_file": None,  # released as required, which it is without --init_checkpoint
     "output_dir": "REQUIRED",
     "init_checkpoint": None,
     "do_train": False,
@@ -71,7 +71,7 @@ TRAINING = TPU | {
     "iterations_per_loop": 1000,
 }
 FINE_TUNING = TRAINING | {
-    "vocab_file": "REQUIRED",
+    "vocab_file": None,  # likewise
     "do_lower_case": True,
     "do_predict": False,
     "predict_batch_size": 8,
@@ -182,9 +182,59 @@ def test_flags_that_the_release_lacks_say_so(script):
     assert new == wanted - {"do_eval"}
 
 
-def test_training_on_a_tpu_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match="--use_tpu=true is not supported.*--use_tpu=false"):
+@pytest.mark.parametrize(
+    ("script", "command", "name"),
+    [
+        ("run_classifier.py", MRPC, "bert_config_file"),
+        ("run_classifier.py", MRPC, "vocab_file"),
+        ("run_squad.py", SQUAD_1, "bert_config_file"),
+        ("run_squad.py", SQUAD_1, "vocab_file"),
+        ("run_pretraining.py", PRETRAINING, "bert_config_file"),
+    ],
+)
+def test_files_of_the_model_may_be_left_out_where_a_checkpoint_has_them(script, command, name):
+    assert getattr(parse(script, without(command, name)), name) is None
+    with pytest.raises(InputError, match=f"--{name} is not given, and there is no --init_check"):
+        parse(script, without(without(command, name), "init_checkpoint"))
+
+
+def without(command, name):
+    """The command without one of its flags."""
+    kept = [flag for flag in command.split() if not flag.startswith(f"--{name}=")]
+    assert len(kept) == len(command.split()) - 1
+    return " ".join(kept)
+
+
+def test_fine_tuning_on_a_tpu_is_refused_with_the_way_out():
+    with pytest.raises(InputError, match="--use_tpu=true is for run_pretraining.*--use_tpu=false"):
         parse("run_squad.py", f"{SQUAD_1} --use_tpu=True --tpu_name=name --num_tpu_cores=8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_static"),
+    [
+        ("", False),
+        ("--length_buckets=64,128", True),
+        ("--jit_compile", True),
+        ("--use_tpu=True --tpu_name=name --num_tpu_cores=8", True),
+    ],
+)
+def test_compilers_are_given_static_shapes(flags, is_static):
+    assert parse("run_pretraining.py", f"{PRETRAINING} {flags}").has_static_shapes is is_static
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--distribution_strategy=mirrored", "=mirrored exclude each other"),
+        ("--tpu_name=a --master=grpc://b:8470", "=a and --master=grpc://b:8470 both name the TPU"),
+        ("--dtype=float16", "--dtype=float16 is for GPUs; .*bfloat16"),
+    ],
+)
+def test_flags_that_make_no_sense_on_a_tpu_are_refused(flags, message):
+    parse("run_pretraining.py", f"{PRETRAINING} {flags}")
+    with pytest.raises(InputError, match=message):
+        parse("run_pretraining.py", f"{PRETRAINING} {flags} --use_tpu=True")
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,32 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options.checks import require_not_negative, require_positive, require_seed
+from bert_tf.options.checks import (
+    require_not_negative,
+    require_or_checkpoint,
+    require_positive,
+    require_seed,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Devices:
     """Where it runs."""
 
-    use_tpu: bool = option(False, "Run on a TPU. Not supported yet: true is an error.")
-    tpu_name: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
-    tpu_zone: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
-    gcp_project: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
-    master: str | None = option(None, "Accepted from published commands; needs --use_tpu.")
-    num_tpu_cores: int = option(8, "Accepted from published commands; needs --use_tpu.")
+    use_tpu: bool = option(
+        False, "Pre-train on a TPU; see docs/tpu.md. The flags of TPUs do nothing without it."
+    )
+    tpu_name: str | None = option(
+        None,
+        "Name of the TPU, grpc://host:port, or local for that of a TPU VM. None: --master, the "
+        "environment variable TPU_NAME, or else local.",
+    )
+    tpu_zone: str | None = option(None, "Zone of --tpu_name; none: that of this machine.")
+    gcp_project: str | None = option(None, "Project of --tpu_name; none: that of this machine.")
+    master: str | None = option(None, "grpc://host:port of the TPU, in place of --tpu_name.")
+    num_tpu_cores: int = option(
+        8, "Cores of the TPU. All are used; a number other than 8 must be theirs."
+    )
     distribution_strategy: str = option(
         "auto",
         "(new) one_device; mirrored over every local device; multi_worker over the processes of "
@@ -26,10 +39,15 @@ class Devices:
     )
 
     def __post_init__(self):
-        if self.use_tpu:
+        if self.use_tpu and self.distribution_strategy != "auto":
             raise InputError(
-                "--use_tpu=true is not supported by this version; give --use_tpu=false to train "
-                "on the CPU or on one or more GPUs."
+                f"--use_tpu=true and --distribution_strategy={self.distribution_strategy} exclude "
+                "each other: a TPU has a strategy of its own. Leave one out."
+            )
+        if self.use_tpu and self.tpu_name and self.master:
+            raise InputError(
+                f"--tpu_name={self.tpu_name} and --master={self.master} both name the TPU; leave "
+                "one out."
             )
 
 
@@ -37,10 +55,14 @@ class Devices:
 class Training(Devices):
     """What the three training scripts share."""
 
-    bert_config_file: str = option(REQUIRED, "bert_config.json (or Hugging Face config.json).")
+    bert_config_file: str | None = option(
+        None, "bert_config.json (or Hugging Face config.json); none: that of --init_checkpoint."
+    )
     output_dir: str = option(REQUIRED, "Model directory to write, or to go on with.")
     init_checkpoint: str | None = option(
-        None, "Weights to start from: a TF1 checkpoint, a Hugging Face or a model directory."
+        None,
+        "Weights to start from: a checkpoint of any format that docs/checkpoints.md lists, or the "
+        "name of a released model, such as bert-base-uncased, which is then fetched.",
     )
     do_train: bool = option(False, "Train.")
     do_eval: bool = option(False, "Evaluate on the dev set.")
@@ -75,6 +97,7 @@ class Training(Devices):
 
     def __post_init__(self):
         super().__post_init__()
+        require_or_checkpoint(self, "bert_config_file")
         require_positive(
             self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
         )
@@ -107,7 +130,9 @@ class PreTraining(Training):
     )
     max_seq_length: int = option(128, "Tokens per example; must equal that of the records.")
     max_predictions_per_seq: int | None = option(
-        None, "Masked tokens per example, as in the records; none: whatever the records have."
+        None,
+        "Masked tokens per example: as in the records, or of --dynamic_masking at the most; none: "
+        "what the records have or their manifest says.",
     )
     num_train_steps: int = option(100_000, "Updates in all.")
     num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
@@ -126,7 +151,9 @@ class PreTraining(Training):
         "--max_seq_length and --num_train_steps.",
     )
     dynamic_masking: bool = option(
-        False, "(new) Draw other masks every time that an example is read (RoBERTa)."
+        False,
+        "(new) Draw other masks every time that an example is read (RoBERTa); the records may have "
+        "masks or none.",
     )
     gradient_accumulation_steps: int = option(
         1, "(new) Pieces at least that a replica's share of a batch is computed in, to fit memory."
@@ -135,6 +162,11 @@ class PreTraining(Training):
         None,
         "(new) Lengths that pieces of a batch are padded to, as in 64,128: shapes are static, and "
         "a device makes --iterations_per_loop updates in a call. None: as long as the longest.",
+    )
+    jit_compile: bool = option(
+        False,
+        "(new) Compile the update with XLA; shapes are then static as with --length_buckets, by "
+        "default of the full length. On TPUs it always is.",
     )
     recompute: bool = option(
         False, "(new) Compute the layers' insides anew in the backward pass: less memory."
@@ -157,7 +189,14 @@ class PreTraining(Training):
                 f"--num_warmup_steps={self.num_warmup_steps} must be below "
                 f"--num_train_steps={self.num_train_steps}."
             )
+        if self.use_tpu and self.dtype == "float16":
+            raise InputError("--dtype=float16 is for GPUs; TPUs multiply in bfloat16: give that.")
         self.lengths(self.max_seq_length)  # refuses what is no list of lengths
+
+    @property
+    def has_static_shapes(self):
+        """Whether batches have shapes known before the run, and devices fetch them themselves."""
+        return bool(self.length_buckets or self.jit_compile or self.use_tpu)
 
     def lengths(self, max_seq_length):
         """The lengths that pieces may have, ascending; the last one is `max_seq_length`.
@@ -179,7 +218,9 @@ class PreTraining(Training):
 class FineTuning(Training):
     """What the two fine-tuning scripts share."""
 
-    vocab_file: str = option(REQUIRED, "vocab.txt the checkpoint was trained with.")
+    vocab_file: str | None = option(
+        None, "vocab.txt the checkpoint was trained with; none: that of --init_checkpoint."
+    )
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
     do_predict: bool = option(False, "Write predictions.")
     predict_batch_size: int = option(8, "Examples per batch in prediction.")
@@ -192,6 +233,13 @@ class FineTuning(Training):
 
     def __post_init__(self):
         super().__post_init__()
+        require_or_checkpoint(self, "vocab_file")
+        if self.use_tpu:
+            raise InputError(
+                "--use_tpu=true is for run_pretraining.py. Fine-tuning cuts every batch to its "
+                "longest text, and a TPU would compile the model anew for each such length. Give "
+                "--use_tpu=false to train on the CPU or on one or more GPUs."
+            )
         require_positive(
             self, "predict_batch_size", "num_train_epochs", "batch_pieces", "max_train_examples"
         )

@@ -72,7 +72,7 @@ def run(options):
 
 def _read(options):
     """Checks and reads everything before work starts."""
-    start = start_lib.check(options, options.vocab_file)
+    start = start_lib.check(options)
     vocab.check_casing(start.vocabulary, options.do_lower_case)
     task = registry.get(options.task_name)
     if options.do_train:

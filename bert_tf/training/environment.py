@@ -27,7 +27,7 @@ def describe(strategy=None):
         "Processor": _processor(),
         "Cores": str(len(os.sched_getaffinity(0))) if sys.platform == "linux" else os.cpu_count(),
         "Memory": _memory(),
-        "Accelerators": _accelerators(),
+        "Accelerators": _accelerators(strategy),
         "Layers compute in": keras.config.dtype_policy().compute_dtype,
     }
     if strategy:
@@ -53,11 +53,11 @@ def _memory():
     return f"{size / 2**30:.0f} GiB"
 
 
-def _accelerators():
+def _accelerators(strategy):
     counts = {}
-    for kind in ("GPU", "TPU"):
-        for device in tf.config.list_physical_devices(kind):
-            details = tf.config.experimental.get_device_details(device) if kind == "GPU" else {}
-            name = details.get("device_name", kind)
-            counts[name] = counts.get(name, 0) + 1
+    for device in tf.config.list_physical_devices("GPU"):
+        name = tf.config.experimental.get_device_details(device).get("device_name", "GPU")
+        counts[name] = counts.get(name, 0) + 1
+    if isinstance(strategy, tf.distribute.TPUStrategy):  # they may be those of other hosts
+        counts["TPU core"] = strategy.num_replicas_in_sync
     return ", ".join(f"{count} x {name}" for name, count in counts.items()) or "none"

@@ -30,7 +30,7 @@ def run(options):
     Args:
       options: `options.PreTraining`.
     """
-    start = start_lib.check(options, _vocab_file(options))
+    start = start_lib.check(options)
     objective = objectives.PRETRAINING_OBJECTIVES[options.objective]
     start = dataclasses.replace(
         start, config=dataclasses.replace(start.config, is_causal=objective.is_causal)
@@ -46,6 +46,7 @@ def run(options):
         start.vocabulary,
         options,
         objective,
+        is_evaluation=True,
     )
     _check_warmup(course, options)
     strategy = start_lib.set_up(options)
@@ -61,6 +62,8 @@ def run(options):
     if options.do_train:
         loop = _train(start, course, options, strategy, directory, objective)
         model, step = loop.model, loop.step
+        if options.do_eval and options.use_tpu:
+            model = directory.build_model("last")  # for the host, which evaluates
     else:
         loop, model, step = None, start_lib.trained_model(directory, start), 0
     if options.do_eval and start_lib.is_chief(strategy):
@@ -77,9 +80,14 @@ def run(options):
 
 def _plan(config, options):
     """What the run would take on this machine."""
+    if options.use_tpu:
+        return (
+            "The TPU answers, and the run can start. What it would take on one: "
+            "python -m bert_tf.training.plan --hardware=v5e-8, or another kind of TPU."
+        )
     shared = {field.name for field in dataclasses.fields(plan.PlanOptions)} & vars(options).keys()
     values = {name: getattr(options, name) for name in shared}
-    planned = plan.PlanOptions(**values, hardware="this machine", jit_compile=False)
+    planned = plan.PlanOptions(**values, hardware="this machine")
     return plan.describe(config, planned, hardware.here(options.dtype))
 
 
@@ -94,19 +102,6 @@ def _phase_data(start, phase, number, options, objective):
         objective,
     )
     return PhaseData(phase, number, records)
-
-
-def _vocab_file(options):
-    """`--vocab_file`, or the vocab.txt beside the configuration, as in released directories."""
-    if options.vocab_file:
-        return options.vocab_file
-    beside = os.path.join(os.path.dirname(options.bert_config_file), "vocab.txt")
-    if os.path.isfile(beside):
-        return beside
-    raise InputError(
-        f"--vocab_file is not given and {beside} does not exist; name the vocab.txt that the "
-        "records were made with, so that the trained model can be used."
-    )
 
 
 def _check_warmup(course, options):
@@ -140,12 +135,14 @@ def _identity(course, options):
     # Padding changes the order of sums, and pieces do.
     identity |= {
         "gradient_accumulation_steps": options.gradient_accumulation_steps,
-        "length_buckets": options.length_buckets,
+        "length_buckets": options.length_buckets or ("full" if options.has_static_shapes else None),
     }
     paths = sorted({path for each in course for path in each.records.paths})
     identity["phases"] = [dataclasses.astuple(each.phase) for each in course]
     identity["phases"] = [list(each) for each in identity["phases"]]
     identity["records"] = {os.path.basename(path): check.num_records(path) for path in paths}
+    if course[0].records.masks:
+        identity["masks"] = [dataclasses.asdict(each.records.masks) for each in course]
     if hashes := [each for each in map(manifest.sha256, paths) if each]:
         identity["records_sha256"] = hashes
     return identity
@@ -155,7 +152,7 @@ def _train(start, course, options, strategy, directory, objective):
     """Trains to the end; returns the `Loop`."""
     num_steps = _num_steps(course)
     ends = np.cumsum([each.phase.num_steps for each in course]).tolist()
-    readers = [each.reader(options, start.vocabulary) for each in course]
+    readers = [each.reader(options) for each in course]
 
     def record_files(step):
         number = next(n for n, end in enumerate(ends) if step <= end)
@@ -177,6 +174,7 @@ def _train(start, course, options, strategy, directory, objective):
         schedule,
         _identity(course, options),
         record_files,
+        jit_compile=options.jit_compile and not options.use_tpu,
     )
     loop.model.encoder.recompute = options.recompute
     done = loop.restore()
@@ -221,7 +219,7 @@ def _train_phase(loop, each, reader, end, options, strategy, meter):
     )
     start_batch = loop.step - first
     with read.naming_damaged_file(each.records.paths):
-        if options.length_buckets:
+        if options.has_static_shapes:
             batches, specification = each.device_batches(reader, options, strategy, start_batch)
             loop.run_on_devices(
                 batches,
@@ -253,7 +251,7 @@ def evaluate(model, records, objective, options):
         batch = objective.prepare(batch)
         return objective.measure(model(batch, training=False), batch)
 
-    batches = records.reader(options.eval_batch_size, options.random_seed).once()
+    batches = records.reader(options.eval_batch_size, data_lib.EVALUATION_SEED).once()
     if options.max_eval_steps:
         batches = batches.take(options.max_eval_steps)
     totals = collections.defaultdict(lambda: np.zeros(2))

@@ -26,7 +26,7 @@ def run(options):
     Args:
       options: `options.QuestionAnswering`.
     """
-    start = start_lib.check(options, options.vocab_file)
+    start = start_lib.check(options)
     vocab.check_casing(start.vocabulary, options.do_lower_case)
     packing.check_length(options.max_seq_length, start.config, options.max_query_length + 4)
     tokenizer = wordpiece.WordPieceTokenizer(start.vocabulary, options.do_lower_case)

@@ -8,29 +8,34 @@ import tensorflow as tf
 
 from bert_tf import checkpoints, files, flagging
 from bert_tf import config as config_lib
-from bert_tf.checkpoints import model_directory
+from bert_tf.checkpoints import model_directory, presets
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 from bert_tf.training import optimizer as optimizer_lib
-from bert_tf.training import roles
+from bert_tf.training import roles, tpu
 from bert_tf.training import strategy as strategy_lib
 from bert_tf.training.loop import Loop
 from bert_tf.training.loss_scale import LossScale
 from bert_tf.training.schedules import Schedule
 from bert_tf.training.workers import Workers
 
-_PRETRAINING_HEADS = (r"cls[/.](predictions|seq_relationship)[/.].*",)
-_CLASSIFIER_HEADS = (r"output_(weights|bias)", r"classifier\..*")
-_SPAN_HEADS = (r"cls/squad/.*", r"qa_outputs\..*")
+# Regular expressions of our paths, so that they serve a checkpoint of any format.
+_PRETRAINING_HEADS = (r"(masked_lm|next_sentence)/.*",)
+_CLASSIFIER_HEAD = (r"classifier/.*",)
+_SPAN_HEAD = (r"span/.*",)
+_ALL_HEADS = _PRETRAINING_HEADS + _CLASSIFIER_HEAD + _SPAN_HEAD
 
 # By kind of model: the heads in a checkpoint that a run of this kind leaves there. A span head
 # is kept, so that one question-answering set can follow another (paper section 4.2); a
 # classifier's is not, since its labels need not be ours.
 _SKIPPED_HEADS = {
-    "pretrain": _CLASSIFIER_HEADS + _SPAN_HEADS,
-    "classify": _PRETRAINING_HEADS + _CLASSIFIER_HEADS + _SPAN_HEADS,
-    "regress": _PRETRAINING_HEADS + _CLASSIFIER_HEADS + _SPAN_HEADS,
-    "span": _PRETRAINING_HEADS + _CLASSIFIER_HEADS,
+    "encoder": _ALL_HEADS,
+    "pretrain": _CLASSIFIER_HEAD + _SPAN_HEAD,
+    "classify": _ALL_HEADS,
+    "regress": _ALL_HEADS,
+    "tag": _ALL_HEADS,
+    "choice": _ALL_HEADS,
+    "span": _PRETRAINING_HEADS + _CLASSIFIER_HEAD,
 }
 
 
@@ -64,25 +69,55 @@ class Start:
     checkpoint: object
 
 
-def check(options, vocab_file):
+def check(options):
     """Checks configuration, vocabulary and checkpoint against each other.
+
+    A file that is not given is the one beside --bert_config_file, or else --init_checkpoint's own.
 
     Args:
       options: `options.Training`.
-      vocab_file: path of vocab.txt.
 
     Raises:
       InputError: one of them is missing or does not fit the others.
     """
-    config = config_lib.from_file(options.bert_config_file)
+    checkpoint = None
+    if options.init_checkpoint:
+        checkpoint = checkpoints.open_checkpoint(presets.resolve(options.init_checkpoint))
+    config = _config(options, checkpoint)
+    vocab_file = _vocab_file(options, checkpoint)
     vocabulary = vocab.from_file(vocab_file)
     if warning := checkpoints.check_vocabulary(config, vocabulary):
         print(f"WARNING: {warning}", flush=True)
-    checkpoint = None
-    if options.init_checkpoint:
-        checkpoint = checkpoints.open_checkpoint(options.init_checkpoint)
+    if checkpoint:
         _check_checkpoint(checkpoint, vocabulary)
     return Start(config, vocabulary, vocab_file, checkpoint)
+
+
+def _config(options, checkpoint):
+    """`BertConfig` of --bert_config_file, or of the file beside the checkpoint."""
+    if options.bert_config_file:
+        return config_lib.from_file(options.bert_config_file)
+    if checkpoint and checkpoint.config:
+        return checkpoint.config
+    raise InputError(
+        "--bert_config_file is not given, and --init_checkpoint has none beside it; name the "
+        "bert_config.json that the weights were made with."
+    )
+
+
+def _vocab_file(options, checkpoint):
+    """--vocab_file, or the vocab.txt beside the configuration or the checkpoint."""
+    if options.vocab_file:
+        return options.vocab_file
+    beside = os.path.join(os.path.dirname(options.bert_config_file or ""), "vocab.txt")
+    if options.bert_config_file and os.path.isfile(beside):
+        return beside
+    if checkpoint and checkpoint.vocab_file:
+        return checkpoint.vocab_file
+    raise InputError(
+        "--vocab_file is not given, and no vocab.txt is beside --bert_config_file or "
+        "--init_checkpoint; name the vocab.txt that the weights or records were made with."
+    )
 
 
 def _check_checkpoint(checkpoint, vocabulary):
@@ -103,15 +138,17 @@ def set_up(options):
     """Seeds everything, sets the compute type of the layers and makes the strategy.
 
     On CPUs sums are made in a fixed order, so that a restart repeats a run bit for bit; on GPUs
-    that would cost speed.
+    that would cost speed, and on TPUs TensorFlow has no say in it.
 
     Returns:
       `tf.distribute.Strategy`.
     """
     keras.utils.set_random_seed(options.random_seed)
-    if not tf.config.list_physical_devices("GPU"):
+    if not (options.use_tpu or tf.config.list_physical_devices("GPU")):
         tf.config.experimental.enable_op_determinism()
     keras.config.set_dtype_policy(_POLICIES[options.dtype])
+    if options.use_tpu:
+        return tpu.make(options)
     return strategy_lib.make(options.distribution_strategy)
 
 
@@ -140,7 +177,17 @@ def new_schedule(options, num_steps, num_warmup_steps, peaks=()):
     )
 
 
-def new_loop(start, options, strategy, directory, objective, schedule, identity, record_files=None):
+def new_loop(
+    start,
+    options,
+    strategy,
+    directory,
+    objective,
+    schedule,
+    identity,
+    record_files=None,
+    jit_compile=False,
+):
     """Makes model, optimizer and loop under the strategy, with the initial weights.
 
     Once the directory turns out to be this run's, the options go to its flags.txt: those of a
@@ -153,7 +200,7 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity,
       directory: `ModelDirectory`, see `model_directory.prepare`.
       objective: `objectives.Objective`.
       schedule: `schedules.Schedule`.
-      identity, record_files: see `loop.Loop`.
+      identity, record_files, jit_compile: see `loop.Loop`.
     """
     with strategy.scope():
         model = model_directory.new_model(start.config, directory.card)
@@ -172,6 +219,7 @@ def new_loop(start, options, strategy, directory, objective, schedule, identity,
         log_steps=options.log_steps,
         identity=identity,
         record_files=record_files,
+        jit_compile=jit_compile,
     )
     if not is_chief(strategy):
         return loop

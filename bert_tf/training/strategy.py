@@ -56,8 +56,19 @@ def _num_workers():
     return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker"))
 
 
-def local_replicas(strategy):
-    """range of the numbers, among all replicas, of those of this process."""
+def local_replicas(strategy, context=None):
+    """The replicas of this process, or of one host of the several that it steers (TPU slices).
+
+    Args:
+      strategy: `tf.distribute.Strategy`.
+      context: `tf.distribute.InputContext` of the host that reads for them, or None.
+
+    Returns:
+      range of their numbers among all replicas.
+    """
+    if context is not None and context.num_input_pipelines > 1:
+        here = strategy.num_replicas_in_sync // context.num_input_pipelines
+        return range(context.input_pipeline_id * here, (context.input_pipeline_id + 1) * here)
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return range(strategy.num_replicas_in_sync)
     cluster = strategy.cluster_resolver.cluster_spec().as_dict()

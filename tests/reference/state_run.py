@@ -49,7 +49,7 @@ class Run:
         return [self.at(step).state.save(**arguments) for step in steps][-1]
 
     def assert_at(self, step):
-        assert int(self.step) == step
+        assert int(self.step.numpy()) == step
         for index, variable in enumerate(self.variables()):
             np.testing.assert_array_equal(variable, np.full(variable.shape, step + index / 8))
 

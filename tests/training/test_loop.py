@@ -147,7 +147,7 @@ def test_dropout_masks_differ_between_replicas_and_steps(tmp_path):
 
     @tf.function
     def seeds(update):
-        values = loop._strategy.run(lambda: loop._dropout_seed(update, 0, 1, None))
+        values = loop._strategy.run(lambda: loop._update._dropout_seed(update, 0, 1, None))
         return loop._strategy.experimental_local_results(values)
 
     found = [tuple(seed.numpy()) for step in (1, 2) for seed in seeds(tf.constant(step))]

@@ -16,9 +16,16 @@ from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import pretrain
-from bert_tf.training import start as start_lib
 from bert_tf.training.loop import Loop
 from tests.reference import records
+from tests.reference.pretraining_runs import (
+    assert_close,
+    killed_after,
+    lines,
+    losses,
+    on_replicas,
+    weights,
+)
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
@@ -133,7 +140,7 @@ def many_records(bert, name, num_tokens, count=23, **changes):
 
 
 def trained(bert, path, name, **changes):
-    """The weights after a run of seven updates."""
+    """The weights after a run, of seven updates unless told otherwise."""
     values = {
         "bert_config_file": f"{bert}/bert_config.json",
         "output_dir": str(bert / name),
@@ -151,51 +158,31 @@ def trained(bert, path, name, **changes):
     return weights(bert / name)
 
 
-def weights(directory):
-    reader = tf.train.load_checkpoint(str(directory / "last" / "bert_model.ckpt"))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-
-
-def assert_close(found, wanted, tolerance):
-    assert found.keys() == wanted.keys()
-    for name, values in wanted.items():
-        np.testing.assert_allclose(found[name], values, atol=tolerance, err_msg=name)
-
-
-@pytest.fixture
-def replicas(monkeypatch):
-    """Sets the number of replicas of the next runs."""
-
-    def use(number):
-        devices = [f"/cpu:{index}" for index in range(number)]
-        monkeypatch.setattr(
-            start_lib.strategy_lib, "make", lambda _: start_lib.strategy_lib.mirrored(devices)
-        )
-
-    return use
-
-
-def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout, replicas):
+def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout):
     """With dropout: a row of the global batch has its own mask wherever it is computed."""
     path = many_records(dropout, "records", 17)
-    wanted = trained(dropout, path, "host")
+
+    def found(name, **changes):
+        return trained(dropout, path, name, num_train_steps=30, **changes)
+
+    wanted = found("host")
     of_four = {"length_buckets": "17", "gradient_accumulation_steps": 4}
-    of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 3}
-    assert_close(trained(dropout, path, "pieces", gradient_accumulation_steps=4), wanted, 1e-6)
-    assert_close(trained(dropout, path, "fed by tf.data", **of_four), wanted, 1e-6)
-    replicas(2)
-    assert_close(trained(dropout, path, "two replicas", **of_two), wanted, 1e-6)
-    replicas(4)
-    assert_close(trained(dropout, path, "four replicas"), wanted, 1e-6)
+    of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 7}
+    assert_close(found("pieces", gradient_accumulation_steps=4), wanted, 1e-6)
+    assert_close(found("fed by tf.data", **of_four), wanted, 1e-6)
+    with on_replicas(2):
+        assert_close(found("two replicas", **of_two), wanted, 1e-6)
+    with on_replicas(4):
+        assert_close(found("four replicas"), wanted, 1e-6)
 
 
 @pytest.mark.parametrize("buckets", [None, "17"])
 def test_two_processes_make_the_weights_of_one(bert, buckets):
     """As on two hosts: each process finds the other through TF_CONFIG; the first one writes."""
     path = many_records(bert, "records", 17)
-    wanted = trained(bert, path, "one")
+    wanted = trained(bert, path, "one", num_train_steps=30)
     flags = [f"--bert_config_file={bert}/bert_config.json", f"--input_file={path}", "--do_train"]
-    flags += [f"--output_dir={bert}/two", "--max_seq_length=17", "--num_train_steps=7"]
+    flags += [f"--output_dir={bert}/two", "--max_seq_length=17", "--num_train_steps=30"]
     flags += ["--num_warmup_steps=2", "--train_batch_size=8", "--learning_rate=1e-2"]
     flags += ["--max_grad_norm=0.5"] + ([f"--length_buckets={buckets}"] if buckets else [])
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
@@ -224,37 +211,43 @@ def test_buckets_change_padding_and_nothing_else(bert):
     assert 0 < last["real_share"] < 1
 
 
-def lines(directory):
-    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+def test_compiled_by_xla_the_weights_are_the_same(dropout):
+    path = many_records(dropout, "records", 17)
+    changes = {"length_buckets": "13", "iterations_per_loop": 3}
+    wanted = trained(dropout, path, "not compiled", **changes)
+    assert_close(trained(dropout, path, "compiled", jit_compile=True, **changes), wanted, 2e-6)
 
 
-def losses(directory):
-    """Step to loss, of every update."""
-    return {line["step"]: line["loss"] for line in lines(directory) if "loss" in line}
+def test_on_a_tpu_shapes_are_static_and_the_host_evaluates(bert, monkeypatch):
+    """With a CPU in place of the TPU."""
+    cpu = tf.distribute.OneDeviceStrategy("/cpu:0")
+    monkeypatch.setattr(pretrain.start_lib.tpu, "make", lambda options: cpu)
+    path = many_records(bert, "records", 17)
+    wanted = trained(bert, path, "host", do_eval=True)
+    fed = []
+    run_on_devices = Loop.run_on_devices
+    monkeypatch.setattr(
+        Loop, "run_on_devices", lambda *args, **kwargs: fed.append(run_on_devices(*args, **kwargs))
+    )
+    assert_close(trained(bert, path, "tpu", use_tpu=True, do_eval=True), wanted, 1e-6)
+    assert len(fed) == 1
+    found = [(bert / name / "eval_results.txt").read_text() for name in ("tpu", "host")]
+    values = [[float(line.split()[-1]) for line in text.splitlines()] for text in found]
+    assert values[0] == pytest.approx(values[1], abs=1e-5)
 
 
 PHASES = {"phases": "17:4,29:3:4:5e-3", "save_checkpoints_steps": 2}
 
 
-@pytest.mark.parametrize(("killed_after", "buckets"), [(3, None), (4, None), (5, "17")])
-def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, monkeypatch, killed_after, buckets):
+@pytest.mark.parametrize(("step", "buckets"), [(3, None), (4, None), (5, "17")])
+def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, step, buckets):
     paths = ",".join(many_records(dropout, f"of_{size}", size) for size in (17, 29))
     changes = PHASES | {"length_buckets": buckets, "iterations_per_loop": 1}
     wanted = trained(dropout, paths, "straight", **changes)
-    check = Loop._check
-
-    def stops(self, step, values):
-        check(self, step, values)
-        if step == killed_after:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as context:
-        context.setattr(Loop, "_check", stops)
-        with pytest.raises(KeyboardInterrupt):
-            trained(dropout, paths, "killed", **changes)
+    with killed_after(step):
+        trained(dropout, paths, "killed", **changes)
     found = trained(dropout, paths, "killed", **changes)
-    for name, values in wanted.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+    assert_close(found, wanted, 0)
     assert losses(dropout / "killed") == losses(dropout / "straight")
     assert len(losses(dropout / "killed")) == 7
 
@@ -312,3 +305,17 @@ def test_a_dry_run_prints_what_it_would_take_and_writes_nothing(bert, capsys):
     out = capsys.readouterr().out
     assert "parameters" in out.lower()
     assert not (bert / "out").exists()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_dry_run_plans_for_what_compiles(bert, monkeypatch, jit_compile):
+    planned = []
+    monkeypatch.setattr(
+        pretrain.plan, "describe", lambda config, options, hardware: planned.append(options) or ""
+    )
+    monkeypatch.setattr(pretrain.hardware, "here", lambda dtype: None)
+    path = many_records(bert, "records", 17)
+    values = {"bert_config_file": f"{bert}/bert_config.json", "output_dir": f"{bert}/out"}
+    values |= {"input_file": path, "max_seq_length": 17, "num_warmup_steps": 0, "dry_run": True}
+    pretrain.run(options.PreTraining(**values, jit_compile=jit_compile))
+    assert [each.jit_compile for each in planned] == [jit_compile]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bert_tf import checkpoints, features
-from bert_tf.checkpoints import model_directory
+from bert_tf.checkpoints import formats, model_directory, paths, presets
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
@@ -19,6 +19,7 @@ from bert_tf.training.optimizer import LAMB, AdamW
 from bert_tf.training.phases import Phase
 from bert_tf.training.schedules import Schedule
 from bert_tf.training.throughput import Meter
+from tests.checkpoints import samples
 
 CONFIG = BertConfig(
     vocab_size=7,
@@ -28,6 +29,7 @@ CONFIG = BertConfig(
     intermediate_size=5,
     max_position_embeddings=13,
 )
+CONFIG_OF_SAMPLES = dataclasses.replace(CONFIG, vocab_size=61)
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
 CARDS = {
     kind: model_directory.Card(
@@ -37,7 +39,7 @@ CARDS = {
         do_lower_case=True,
         max_seq_length=11,
     )
-    for kind in model_directory.KINDS
+    for kind in paths.KINDS
 }
 
 
@@ -69,12 +71,8 @@ def write_checkpoint(folder, kind, seed=5, tokens=TOKENS):
     return {variable.path: variable.numpy() for variable in model.variables}
 
 
-def check(options):
-    return start_lib.check(options, options.vocab_file)
-
-
 def test_check_reads_what_was_given(tmp_path):
-    start = check(options(tmp_path))
+    start = start_lib.check(options(tmp_path))
     assert start.config == CONFIG
     assert start.vocabulary.tokens == tuple(TOKENS)
     assert start.checkpoint is None
@@ -83,8 +81,46 @@ def test_check_reads_what_was_given(tmp_path):
 def test_check_opens_the_checkpoint(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    checkpoint = check(options(tmp_path, init_checkpoint=folder)).checkpoint
+    checkpoint = start_lib.check(options(tmp_path, init_checkpoint=folder)).checkpoint
     assert checkpoint.path == os.path.join(folder, "bert_model.ckpt")
+
+
+def test_check_takes_what_is_not_given_from_the_checkpoint(tmp_path):
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain")
+    left_out = {"bert_config_file": None, "vocab_file": None}
+    start = start_lib.check(options(tmp_path, init_checkpoint=folder, **left_out))
+    assert start.config == CONFIG
+    assert start.vocab_file == os.path.join(folder, "vocab.txt")
+
+
+def test_check_takes_the_vocabulary_beside_the_configuration_first(tmp_path):
+    folder = str(tmp_path / "pretrained")
+    write_checkpoint(folder, "pretrain")
+    start = start_lib.check(options(tmp_path, init_checkpoint=folder, vocab_file=None))
+    assert start.vocab_file == str(tmp_path / "given" / "vocab.txt")
+
+
+@pytest.mark.parametrize("name", ["bert_config_file", "vocab_file"])
+def test_check_says_which_file_is_nowhere(tmp_path, name):
+    folder = tmp_path / "pretrained"
+    write_checkpoint(str(folder), "pretrain")
+    (folder / "vocab.txt").unlink()
+    (folder / "bert_config.json").unlink()
+    given = options(tmp_path, init_checkpoint=str(folder), **{name: None})
+    if name == "vocab_file":
+        (tmp_path / "given" / "vocab.txt").unlink()
+    with pytest.raises(InputError, match=f"--{name} is not given, and "):
+        start_lib.check(given)
+
+
+def test_check_takes_a_name_for_the_model_of_that_name(tmp_path, monkeypatch):
+    folder = str(tmp_path / "fetched")
+    write_checkpoint(folder, "pretrain")
+    monkeypatch.setattr(presets, "resolve", {"bert-base-uncased": folder}.get)
+    left_out = {"bert_config_file": None, "vocab_file": None}
+    start = start_lib.check(options(tmp_path, init_checkpoint="bert-base-uncased", **left_out))
+    assert start.checkpoint.path == os.path.join(folder, "bert_model.ckpt")
 
 
 def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
@@ -92,15 +128,15 @@ def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
     write_checkpoint(folder, "pretrain", tokens=[*TOKENS[:-1], "B"])
     message = r"\(7 tokens, uncased\) is not .*\(7 tokens, cased\). Give --vocab_file=.*pretrained"
     with pytest.raises(InputError, match=message):
-        check(options(tmp_path, init_checkpoint=folder))
+        start_lib.check(options(tmp_path, init_checkpoint=folder))
 
 
 def test_check_refuses_tokens_without_an_embedding_and_warns_of_the_reverse(tmp_path, capsys):
     vocab_file, _ = write_inputs(tmp_path / "more", [*TOKENS, "c"])
     with pytest.raises(InputError, match="8 tokens, the config vocab_size=7"):
-        check(options(tmp_path, vocab_file=vocab_file))
+        start_lib.check(options(tmp_path, vocab_file=vocab_file))
     vocab_file, _ = write_inputs(tmp_path / "fewer", TOKENS[:-1])
-    check(options(tmp_path, vocab_file=vocab_file))
+    start_lib.check(options(tmp_path, vocab_file=vocab_file))
     assert "WARNING: The vocabulary has 6 tokens" in capsys.readouterr().out
 
 
@@ -136,7 +172,7 @@ def new_loop(tmp_path, kind, config=CONFIG, **changes):
     directory = model_directory.create(str(tmp_path / kind), config, given.vocab_file, CARDS[kind])
     keras.utils.set_random_seed(3)
     return start_lib.new_loop(
-        check(given),
+        start_lib.check(given),
         given,
         strategy_lib.make("one_device"),
         directory,
@@ -150,9 +186,9 @@ def weights(loop):
     return {variable.path: variable.numpy() for variable in loop.model.variables}
 
 
-def started(tmp_path, kind, checkpoint, config=CONFIG):
+def started(tmp_path, kind, checkpoint, config=CONFIG, **changes):
     """Weights of the model of a new loop that starts from a checkpoint, or from none."""
-    return weights(new_loop(tmp_path, kind, config, init_checkpoint=checkpoint))
+    return weights(new_loop(tmp_path, kind, config, init_checkpoint=checkpoint, **changes))
 
 
 @pytest.mark.parametrize(
@@ -179,6 +215,21 @@ def test_weights_of_the_checkpoint_fill_the_encoder_and_a_head_of_the_same_kind(
     wanted = {name for name in found if heads_are_kept or name.startswith("encoder/")}
     assert kept == wanted
     assert f"Loaded {len(wanted)} variables from {folder}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [row.name for row in formats.FORMATS if row.is_written])
+@pytest.mark.parametrize("kind", ["classify", "span"])
+def test_a_run_starts_from_a_checkpoint_of_any_format(tmp_path, name, kind):
+    """With a masked LM head in it, which the run leaves there."""
+    given = samples.contents("pretrain", tmp_path / "sample", ("next_sentence",), CONFIG_OF_SAMPLES)
+    folder = tmp_path / "source"
+    folder.mkdir()
+    formats.by_name(name).files.write(given, str(folder))
+    vocab_file = str(tmp_path / "sample" / "vocab.txt")
+    found = started(tmp_path, kind, str(folder), given.config, vocab_file=vocab_file)
+    for path, value in found.items():
+        same = path in given.arrays and np.array_equal(value, given.arrays[path])
+        assert same == path.startswith("encoder/"), path
 
 
 def test_an_encoder_that_the_checkpoint_fills_in_part_only_is_refused(tmp_path):
@@ -249,7 +300,7 @@ def test_trained_model_takes_the_best_weights_then_those_of_the_checkpoint(tmp_p
     folder = str(tmp_path / "other")
     of_checkpoint = write_checkpoint(folder, "classify", seed=5)
     given = options(tmp_path, init_checkpoint=folder)
-    start = check(given)
+    start = start_lib.check(given)
     directory = model_directory.create(
         str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
     )
@@ -271,9 +322,9 @@ def test_trained_model_needs_weights_with_a_head(tmp_path):
         str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
     )
     with pytest.raises(InputError, match="holds no weights and --init_checkpoint is not given"):
-        start_lib.trained_model(directory, check(given))
+        start_lib.trained_model(directory, start_lib.check(given))
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    start = check(dataclasses.replace(given, init_checkpoint=folder))
+    start = start_lib.check(dataclasses.replace(given, init_checkpoint=folder))
     with pytest.raises(InputError, match=r"not in the file \(2\):\s+classifier/kernel"):
         start_lib.trained_model(directory, start)

@@ -53,3 +53,12 @@ def test_check_batch_size():
     strategy_lib.check_batch_size(strategy, 12)
     with pytest.raises(InputError, match="--train_batch_size=11 .* the 3 replicas; give 12, or"):
         strategy_lib.check_batch_size(strategy, 11)
+
+
+def test_a_host_of_several_reads_for_its_own_replicas():
+    strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(4)])
+    contexts = [tf.distribute.InputContext(2, host, 4) for host in (0, 1)]
+    found = [list(strategy_lib.local_replicas(strategy, each)) for each in contexts]
+    assert found == [[0, 1], [2, 3]]
+    alone = tf.distribute.InputContext(1, 0, 4)
+    assert list(strategy_lib.local_replicas(strategy, alone)) == [0, 1, 2, 3]
