@@ -137,7 +137,7 @@ def compared(case, found, wanted, max_grad_norm):
     """A row of the table."""
     difference, name = training_runs.largest_difference(found[0], wanted[0])
     losses, wanted_losses = (training_runs.curve(each[1]) for each in (found, wanted))
-    norms = training_runs.curve(found[1], "gradient_norm").values()
+    norms = training_runs.curve(wanted[1], "gradient_norm").values()
     return dataclasses.asdict(case) | {
         "weight_difference": difference,
         "weight": name,

@@ -4,6 +4,8 @@ The mean is the sum of totals over the sum of counts, of all replicas and pieces
 they hold different counts, so the mean of their means is not the mean.
 """
 
+import math
+
 from keras import ops
 
 from bert_tf import shapes
@@ -92,8 +94,10 @@ def _cross_entropy(logits, ids):
     def of_rows(logits):
         probs = ops.softmax(logits)  # [N C]
         of_label = ops.take_along_axis(logits, ids, axis=-1)[:, 0]
-        # Against the likeliest class, whose probability has a logarithm.
-        log_probs = of_label - ops.max(logits, axis=-1) + ops.log(ops.max(probs, axis=-1))
+        # Against the likeliest class, whose probability has a logarithm. (Without `initial`, a
+        # batch of no rows would be an error.)
+        highest = ops.max(logits, axis=-1, initial=-math.inf)
+        log_probs = of_label - highest + ops.log(ops.max(probs, axis=-1, initial=0.0))
 
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream  # [N]
