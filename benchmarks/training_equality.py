@@ -124,7 +124,7 @@ def repeated(path, num_steps):
 def run(case, flags, output_dir):
     """Runs a case; returns (weights, `history.History`)."""
     flags = [*flags, *case.flags, f"--output_dir={output_dir}"]
-    log_file = output_dir.with_suffix(".txt")
+    log_file = output_dir.with_name(f"{output_dir.name}.txt")
     if case.num_processes > 1:
         processes = training_runs.start_several(flags, log_file, case.num_processes)
     else:

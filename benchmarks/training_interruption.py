@@ -119,7 +119,7 @@ class Run:
     def __init__(self, scenario, flags, directory):
         self.directory = directory
         self._scenario, self._flags = scenario, [*flags, f"--output_dir={directory}"]
-        self._log_file = directory.with_suffix(".txt")
+        self._log_file = directory.with_name(f"{directory.name}.txt")
         self._num_starts = 0
 
     def start(self):
