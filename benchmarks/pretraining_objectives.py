@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 import matplotlib
 
@@ -60,6 +61,7 @@ class Options:
     runs: str = option(REQUIRED, "Model directories of run_pretraining.py, parted by commas.")
     data_dir: str = option(REQUIRED, "Holds SST-2, MRPC, QNLI and STS-B as GLUE has them.")
     num_seeds: int = option(3, "Fine-tunings of each model on each task.")
+    num_at_a_time: int = option(2, "Fine-tunings beside each other, on one thread each.")
     learning_rate: float = option(5e-4, "Of fine-tuning; small models want larger ones.")
     results: str = option("benchmarks/results/pretraining_objectives.json", "File to write.")
     picture: str = option("docs/pretraining.png", "File to draw the curves to.")
@@ -70,12 +72,18 @@ def main(options):
     draw(runs, options.picture)
     rows = [describe(run) for run in runs]
     rows.append({"objective": RANDOM})
-    for row, run in zip(rows, [*runs, None], strict=True):
-        for task in TASKS:
-            row[task.name] = [
-                fine_tuned(run, runs[0], task, seed, options) for seed in range(options.num_seeds)
+    with futures.ThreadPoolExecutor(options.num_at_a_time) as pool:
+        scores = {
+            (number, task.name): [
+                pool.submit(fine_tuned, run, runs[0], task, seed, options)
+                for seed in range(options.num_seeds)
             ]
-            print(row["objective"], task.name, row[task.name], flush=True)
+            for number, run in enumerate([*runs, None])
+            for task in TASKS
+        }
+        for (number, name), each in scores.items():
+            rows[number][name] = [score.result() for score in each]
+            print(rows[number]["objective"], name, rows[number][name], flush=True)
     files.write_text(options.results, json.dumps(rows, indent=1) + "\n")
     print_table(rows)
 
@@ -95,6 +103,7 @@ def describe(run):
     return {
         "objective": flags["objective"],
         "phases": flags["phases"],
+        "hours": found.seconds / 3600,
         "teraflops": sum(phase_flops(phase, config, objective) for phase in phases) / 1e12,
     } | {f"held_out_{name}": value for name, value in held_out.items()}
 
@@ -138,7 +147,10 @@ def fine_tuned(run, sizes_of, task, seed, options):
             command.append(f"--init_checkpoint={run}")
         if task.max_train_examples:
             command.append(f"--max_train_examples={task.max_train_examples}")
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        one_thread = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+        ended = subprocess.run(
+            command, cwd=ROOT, env=os.environ | one_thread, capture_output=True, text=True
+        )
         if ended.returncode:
             sys.exit(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")
         lines = pathlib.Path(output, "run", "eval_results.txt").read_text().splitlines()
