@@ -1,5 +1,6 @@
 """Commands in processes of their own, and what each of them costs."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -65,3 +66,27 @@ def run(command, cwd=ROOT, stdin=b"", max_seconds=None):
             end = errors.read()[-3000:].decode(errors="replace")
             raise InputError(f"{' '.join(command)} ended with {process.returncode}:\n{end}")
     return Cost(time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+
+
+def ask(python, script, task, **environment):
+    """Runs a script of `benchmarks` on a task, in another library's interpreter, without a GPU.
+
+    Args:
+      python: str, the interpreter.
+      script: path; its one argument is the task as JSON, its last line the answer, if it has one.
+      task: dict.
+      **environment: variables beside those that are set here.
+
+    Returns:
+      list of str, the lines that it prints.
+
+    Raises:
+      InputError: it failed; the message has the end of what it wrote to standard error.
+    """
+    given = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"} | environment
+    command = [python, str(script), json.dumps(task)]
+    done = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
+    if done.returncode:
+        end = done.stderr[-3000:]
+        raise InputError(f"{python} {script} ended with {done.returncode}:\n{end}")
+    return done.stdout.splitlines()

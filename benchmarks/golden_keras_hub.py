@@ -9,15 +9,13 @@ MiniLM among it. Two presets and keras-hub's answers are kept for the golden tes
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 import numpy as np
 
-from benchmarks import golden_minilm
+from benchmarks import child_process, golden_minilm
 from benchmarks.golden_model_garden import inputs, largest_difference, our_answers
 from bert_tf import files, flagging
 from bert_tf.checkpoints import keras_hub_files
@@ -47,13 +45,9 @@ class Options:
 
 
 def peer(options, **task):
-    """Runs `keras_hub_peer.py`; what it prints last, as JSON, where it prints any."""
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [options.peer_python, str(PEER), json.dumps(task)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1]) if task["do"] == "answer" else None
+    """What `keras_hub_peer.py` prints last, as JSON, where it answers."""
+    printed = child_process.ask(options.peer_python, PEER, task)
+    return json.loads(printed[-1]) if task["do"] == "answer" else None
 
 
 def masked_lm_as_there(arrays, sequence_output, batch):

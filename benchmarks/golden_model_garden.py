@@ -10,15 +10,13 @@ files and its answers are kept for the golden test.
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 import numpy as np
 
-from benchmarks import golden_minilm
+from benchmarks import child_process, golden_minilm
 from bert_tf import files, flagging
 from bert_tf.checkpoints import contents as contents_lib
 from bert_tf.checkpoints import loading, model_garden_files, model_garden_legacy_files, opening
@@ -63,13 +61,9 @@ def inputs(config, seed):
 
 
 def peer(options, **task):
-    """Runs `model_garden_peer.py`; what it prints last, as JSON, where it prints any."""
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [options.peer_python, str(PEER), json.dumps(task)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1]) if task["do"] == "answer" else None
+    """What `model_garden_peer.py` prints last, as JSON, where it answers."""
+    printed = child_process.ask(options.peer_python, PEER, task)
+    return json.loads(printed[-1]) if task["do"] == "answer" else None
 
 
 def our_answers(folder, batch):

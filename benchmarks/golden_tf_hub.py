@@ -12,12 +12,12 @@ import dataclasses
 import json
 import os
 import pathlib
-import subprocess
 import tarfile
 import tempfile
 
 import numpy as np
 
+from benchmarks import child_process
 from benchmarks.golden_model_garden import inputs, largest_difference, our_answers
 from bert_tf import files, flagging
 from bert_tf.flagging import REQUIRED, option
@@ -48,13 +48,9 @@ class Options:
 
 def export(options, folder):
     """Runs `tf_hub_peer.py`."""
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment |= {"TF_USE_LEGACY_KERAS": "1", "PYTHONPATH": str(ROOT)}
     task = {"folder": str(folder), "released_code": os.path.abspath(options.released_code)}
-    command = [options.peer_python, str(PEER), json.dumps(task)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
+    environment = {"TF_USE_LEGACY_KERAS": "1", "PYTHONPATH": str(ROOT)}
+    child_process.ask(options.peer_python, PEER, task, **environment)
 
 
 def comparable(ours, theirs):

@@ -72,11 +72,11 @@ def new_step(case):
     import tensorflow as tf
 
     from bert_tf.modeling import dropout, models
-    from bert_tf.training import objectives
+    from bert_tf.training import objectives, recomputation
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
     model = models.PretrainingModel(config(case))
-    model.encoder.recompute = case.recompute
+    recomputation.set_up(model.encoder, recompute=case.recompute, is_compiled=case.is_compiled)
     variables = [variable.value for variable in model.trainable_variables]
     moments = [[tf.Variable(tf.zeros_like(v), trainable=False) for v in variables] for _ in "mv"]
     rng = np.random.default_rng(3)

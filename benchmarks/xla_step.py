@@ -76,6 +76,8 @@ CASES = (
     Case(16, 128, 20, dtype="bfloat16", num_pieces=2, runs_here=False),
     Case(8, 128, 20, num_layers=2, hidden_size=128, optimizer="lamb", lengths=(64,), num_pieces=2),
     Case(8, 128, 20, num_layers=2, hidden_size=128, in_loop=5),
+    Case(32, 128, 20, num_layers=4, hidden_size=256),
+    Case(32, 128, 20, num_layers=4, hidden_size=256, recompute=True),
 )
 
 
@@ -93,14 +95,14 @@ def new_step(case):
     import tensorflow as tf
 
     from bert_tf.modeling import models
-    from bert_tf.training import objectives, roles
+    from bert_tf.training import objectives, recomputation, roles
     from bert_tf.training.optimizer import LAMB, AdamW
     from bert_tf.training.schedules import Schedule
     from bert_tf.training.update import Update
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
     model = models.PretrainingModel(case.config)
-    model.encoder.recompute = case.recompute
+    recomputation.set_up(model.encoder, recompute=case.recompute, is_compiled=True)
     optimizer = {"adamw": AdamW, "lamb": LAMB}[case.optimizer](
         [variable.value for variable in model.trainable_variables],
         Schedule(1e-4, 1000, 100),

@@ -44,6 +44,7 @@ _HUGGING_FACE_IGNORED = frozenset(
     + ["pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "return_dict"]
     + ["sep_token_id", "tokenizer_class", "torch_dtype", "torchscript", "transformers_version"]
     + ["use_cache", "_attn_implementation_autoset", "initializer_factor"]
+    + ["sbert_ce_default_activation_function", "sentence_transformers"]
 )
 
 # Keys that would change what the encoder computes, and the one value it computes.
@@ -154,20 +155,28 @@ def from_json(text, source="bert_config.json"):
         raise InputError(f"{source} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise InputError(f"{source} holds a JSON {type(values).__name__}; an object was wanted.")
-    if any(mark in values for mark in _HUGGING_FACE_MARKS):
+    if is_hugging_face(values):
         values = _from_hugging_face(values, source)
     else:
         values = {key: value for key, value in values.items() if key not in _GOOGLE_IGNORED}
         _drop_embedding_size(values, source)
     known = {field.name for field in dataclasses.fields(BertConfig)}
     if unknown := sorted(values.keys() - known):
-        raise InputError(f"{source} has unknown keys {unknown}; known: {sorted(known)}.")
+        raise InputError(
+            f"{source} has unknown keys {unknown}; known: {sorted(known)}. Take out those that do "
+            "not change what the encoder computes."
+        )
     if "vocab_size" not in values:
         raise InputError(f"{source} has no vocab_size.")
     try:
         return BertConfig(**values)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def is_hugging_face(values):
+    """Whether the object of a config file is in Hugging Face's dialect, not the released one."""
+    return any(mark in values for mark in _HUGGING_FACE_MARKS)
 
 
 def _drop_embedding_size(values, source):

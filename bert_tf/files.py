@@ -41,6 +41,24 @@ def _nearest_existing(path):
     return f"The nearest folder that exists is {parent}, which holds: {held}."
 
 
+def require_writable_directory(path, what):
+    """Returns `path` if it is a directory that may be written to, or one that can be made there.
+
+    Raises:
+      InputError: it, or what it would be made in, is a file or may not be written to.
+    """
+    if not path:
+        raise InputError(f"{what} is not given; it must name a directory.")
+    found = pathlib.Path(path).absolute()
+    while not os.path.lexists(found):
+        found = found.parent
+    if not found.is_dir():
+        raise InputError(f"{what}={path}: {found} is not a directory; give another one.")
+    if not os.access(found, os.W_OK | os.X_OK):
+        raise InputError(f"{what}={path}: {found} may not be written to; give another directory.")
+    return path
+
+
 def expand(patterns, what):
     """Expands a comma-separated list of globs into a sorted list of non-empty files.
 
@@ -86,23 +104,25 @@ def replacing_directory(path):
     """The same for a directory: filled under a temporary name, then renamed.
 
     An existing `path` is moved aside first and removed last, so the gap is two renames. If the
-    second fails, it is moved back.
+    second fails, it is moved back. A symbolic link is followed, and stays.
     """
-    parent = os.path.dirname(os.path.abspath(path))
+    path = os.path.realpath(path)
+    parent = os.path.dirname(path)
     os.makedirs(parent, exist_ok=True)
     temporary = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.", dir=parent)
     os.chmod(temporary, 0o777 & ~_umask())
     try:
         yield temporary
         aside = None
-        if os.path.isdir(path):
-            aside = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.old.", dir=parent)
-            os.rename(path, os.path.join(aside, "old"))
         try:
+            if os.path.isdir(path):
+                aside = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.old.", dir=parent)
+                os.rename(path, os.path.join(aside, "old"))
             os.rename(temporary, path)
         except OSError:
             if aside:
-                os.rename(os.path.join(aside, "old"), path)
+                if os.listdir(aside):
+                    os.rename(os.path.join(aside, "old"), path)
                 os.rmdir(aside)
             raise
         if aside:

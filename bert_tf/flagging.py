@@ -1,6 +1,7 @@
 """A dataclass field is an absl flag: name, type, default and help are said once."""
 
 import dataclasses
+import os
 import sys
 import types
 import typing
@@ -63,9 +64,18 @@ def _base_type(hint):
 
 
 def read(options_class, flag_values=flags.FLAGS):
-    """Builds the options from parsed flags; the class's own checks run here."""
+    """Builds the options from parsed flags; the class's own checks run here.
+
+    Shells leave the ~ in --output_dir=~/runs as it is, so it becomes the home directory here.
+    """
     fields = dataclasses.fields(options_class)
-    return options_class(**{field.name: flag_values[_flag_name(field)].value for field in fields})
+    values = {field.name: flag_values[_flag_name(field)].value for field in fields}
+    return options_class(**{name: _at_home(value) for name, value in values.items()})
+
+
+def _at_home(value):
+    is_home = isinstance(value, str) and value.startswith("~/")
+    return os.path.expanduser(value) if is_home else value
 
 
 def to_flagfile(options):

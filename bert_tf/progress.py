@@ -6,16 +6,18 @@ import time
 from tqdm import tqdm
 
 _SECONDS_BETWEEN_LINES = 10.0
+_BAR_WITHOUT_SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
 class Progress:
     """Shows how far work is, how fast it goes and when it will end.
 
     On a terminal it is a bar; where standard error is a file or a pipe it is one line every ten
-    seconds, so that a log stays readable. A note "left" takes the place of its own time left.
+    seconds, so that a log stays readable. `has_speed=False` leaves speed and time left to the
+    notes, for work whose first call compiles: it says nothing about the speed of the others.
     """
 
-    def __init__(self, label, total, unit, done=0, unit_scale=False):
+    def __init__(self, label, total, unit, done=0, unit_scale=False, has_speed=True):
         self._on_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             desc=label,
@@ -25,16 +27,16 @@ class Progress:
             unit_scale=unit_scale,
             file=sys.stderr,
             disable=not self._on_terminal,
+            bar_format=None if has_speed else _BAR_WITHOUT_SPEED,
         )
         self._label, self._total, self._unit = label, total, unit
         self._done, self._first, self._note = done, done, ""
-        self._has_time_left = False
+        self._has_speed = has_speed
         self._start = self._last_line = time.monotonic()
 
     def advance(self, amount=1, **note):
         """Counts `amount` units as done; `note` is shown behind, e.g. `loss="0.31"`."""
         self._done += amount
-        self._has_time_left = "left" in note or self._has_time_left
         if note:
             self._note = ", ".join(f"{key} {value}" for key, value in note.items())
         if self._on_terminal:
@@ -59,15 +61,13 @@ class Progress:
 
     def _print_line(self):
         self._last_line = time.monotonic()
+        parts = [f"{self._label}: {self._done} {self._unit}"]
         rate = (self._done - self._first) / max(1e-9, self._last_line - self._start)
-        left = ""
         if self._total and rate:
-            left = f" of {self._total}"
-            if not self._has_time_left:
-                left += f", {max(0.0, self._total - self._done) / rate:.0f} s left"
-        note = f", {self._note}" if self._note else ""
-        print(
-            f"{self._label}: {self._done} {self._unit}{left}, {rate:.3g} {self._unit}/s{note}",
-            file=sys.stderr,
-            flush=True,
-        )
+            parts[0] += f" of {self._total}"
+        if self._has_speed:
+            if self._total and rate:
+                parts.append(f"{max(0.0, self._total - self._done) / rate:.0f} s left")
+            parts.append(f"{rate:.3g} {self._unit}/s")
+        parts += [self._note] if self._note else []
+        print(", ".join(parts), file=sys.stderr, flush=True)

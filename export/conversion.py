@@ -39,35 +39,47 @@ def run(options):
     checkpoint = open_checkpoint(path)
     check_output(options.output, checkpoint.path)
     found, report = _read(checkpoint, options)
-    changed, notes = _changed(found, options)
+    changed, notes = _changed(found, checkpoint.vocab_file, options)
+    notes += [f"--skip: {pattern!r} leaves nothing out." for pattern in report.unmatched]
     target = formats.by_name(options.target)
     missing = target.needs_pooler and paths.POOLER[0] not in changed.arrays
     if missing:
         changed = changed.with_pooler()
         notes.append("There is no pooler in the source, so its weights are random.")
-    texts = conversion_verify.read_texts(options) if _verifies(options) else None
-    with files.replacing_directory(options.output) as temporary:
-        target.files.write(changed, temporary)
-        describe(temporary, changed)
-        difference = None
-        if texts is not None:
-            difference = conversion_verify.compare(
-                conversion_verify.Side(checkpoint, found, _patterns(options.skip)),
-                conversion_verify.Side(open_checkpoint(temporary), changed),
-                texts,
-            )
+    source = conversion_verify.Side(checkpoint, found, _patterns(options.skip))
+    difference = _write(target, source, changed, options)
     notes += [*report.notes, *target.notes(changed)]
     conversion_report.write(checkpoint, report, changed, target, options.output, notes)
     if difference:
         print(difference, flush=True)
 
 
+def _write(target, source, changed, options):
+    """Writes the output directory; returns the text of what --verify found, or None."""
+    texts = conversion_verify.read_texts(options) if _verifies(options) else None
+    try:
+        with files.replacing_directory(options.output) as temporary:
+            target.files.write(changed, temporary)
+            describe(temporary, changed)
+            if texts is None:
+                return None
+            result = conversion_verify.Side(open_checkpoint(temporary), changed)
+            return conversion_verify.compare(source, result, texts)
+    except OSError as error:
+        raise InputError(f"--output={options.output} cannot be written: {error}.") from None
+
+
 def check_output(output, source):
     """Refuses to replace anything but an earlier conversion.
 
     Raises:
-      InputError: `output` is a file, holds something else, or holds the source.
+      InputError: `output` is a file, holds something else or the source, or is where we work.
     """
+    if f"{os.getcwd()}{os.sep}".startswith(os.path.realpath(output) + os.sep):
+        raise InputError(
+            f"--output={output} is the working directory, or around it, and would be replaced "
+            "whole. Give a new directory."
+        )
     if os.path.exists(output) and not os.path.isdir(output):
         raise InputError(f"--output={output} is a file; a directory was wanted.")
     if not os.path.isdir(output) or not os.listdir(output):
@@ -94,7 +106,7 @@ def _read(checkpoint, options):
     told = {
         "vocab_file": options.vocab_file,
         "do_lower_case": options.do_lower_case,
-        "labels": tuple(options.labels.split(",")) if options.labels else None,
+        "labels": _labels(options.labels) if options.labels else None,
         "num_texts": options.num_texts,
     }
     found = dataclasses.replace(found, **{n: v for n, v in told.items() if v is not None})
@@ -102,8 +114,16 @@ def _read(checkpoint, options):
     return found, report
 
 
+def _labels(text):
+    labels = tuple(label.strip() for label in text.split(","))
+    if "" in labels or len(set(labels)) != len(labels):
+        raise InputError(f"--labels={text} has a label twice, or an empty one.")
+    return labels
+
+
 def _patterns(skip):
-    patterns = tuple(skip.split(",")) if skip else ()
+    """The regular expressions of --skip; a comma within braces divides nothing."""
+    patterns = tuple(re.split(r",(?![^{}]*\})", skip)) if skip else ()
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -112,11 +132,16 @@ def _patterns(skip):
     return patterns
 
 
-def _changed(found, options):
-    """(`Contents` as it shall be written, list of notes about what was done to it)."""
+def _changed(found, beside, options):
+    """(`Contents` as it shall be written, list of notes about what was done to it).
+
+    `beside` is the path of the source's own vocabulary, or None.
+    """
     notes = []
     if found.vocab_file:
         vocabulary = vocab.from_file(found.vocab_file)
+        if beside and vocab.from_file(beside).sha256 != vocabulary.sha256:
+            notes.append(f"{found.vocab_file} is another vocabulary than the source's, {beside}.")
         notes += filter(None, [check_vocabulary(found.config, vocabulary)])
         casing = not vocabulary.is_cased
         if found.do_lower_case is None:

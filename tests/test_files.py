@@ -54,6 +54,24 @@ def test_require_file_without_a_path(path):
         files.require_file(path, "--vocab_file")
 
 
+def test_a_directory_that_can_be_made_is_writable(tmp_path):
+    path = str(tmp_path / "new" / "deeper")
+    assert files.require_writable_directory(path, "--output_dir") == path
+    assert names(tmp_path) == []
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("a")
+    with pytest.raises(InputError, match=r"--output_dir=.*deeper: .*file is not a directory"):
+        files.require_writable_directory(str(tmp_path / "file" / "deeper"), "--output_dir")
+    with pytest.raises(InputError, match="--output_dir is not given"):
+        files.require_writable_directory("", "--output_dir")
+    # By the function that is asked: whoever may do everything would pass a real test.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InputError, match="may not be written to"):
+        files.require_writable_directory(str(tmp_path / "new"), "--output_dir")
+
+
 def test_expand_sorts_and_lists_each_file_once(tmp_path):
     for name in ("c.tfrecord", "a.tfrecord", "b.txt"):
         (tmp_path / name).write_text("x")
@@ -153,7 +171,7 @@ def test_replacing_directory_puts_the_old_one_back_where_the_last_rename_fails(
     rename = os.rename
 
     def failing(source, target):
-        if target == path and not os.path.exists(os.path.join(source, "old")):
+        if target == str(path) and not os.path.exists(os.path.join(source, "old")):
             raise OSError("disk full")
         rename(source, target)
 
@@ -170,4 +188,28 @@ def test_a_directory_given_with_a_slash_at_the_end(tmp_path):
         with files.replacing_directory(path) as temporary:
             open(os.path.join(temporary, name), "w").close()
     assert names(path) == ["b"]
+    assert names(tmp_path) == ["best"]
+
+
+def test_a_link_to_a_directory_stays_a_link(tmp_path):
+    for name in ("there", "new"):
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(name)
+        (tmp_path / "there").mkdir(exist_ok=True)
+        with files.replacing_directory(tmp_path / "link") as temporary:
+            open(os.path.join(temporary, "a"), "w").close()
+        assert (tmp_path / "link").is_symlink()
+        assert names(tmp_path / name) == ["a"]
+    assert names(tmp_path) == ["link", "new", "there"]
+
+
+def test_a_directory_that_cannot_be_moved_aside_leaves_nothing_behind(tmp_path, monkeypatch):
+    (tmp_path / "best").mkdir()
+
+    def failing(source, target):
+        raise OSError("busy")
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(OSError, match="busy"), files.replacing_directory(tmp_path / "best"):
+        pass
     assert names(tmp_path) == ["best"]

@@ -203,3 +203,9 @@ def test_a_flag_may_have_a_name_that_no_field_can_have():
     options = flagging.read(Renamed, values)
     assert options == Renamed(source="here")
     assert flagging.to_flagfile(options) == "--from=here\n"
+
+
+def test_a_tilde_that_the_shell_leaves_is_the_home_directory(monkeypatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    found = parse("--data_dir=~/data", "--name=~")
+    assert (found.data_dir, found.name) == ("/somewhere/data", "~")

@@ -8,15 +8,21 @@ from bert_tf import identity
 def test_the_first_one_is_written_and_the_same_one_passes(tmp_path):
     path = str(tmp_path / "identity.json")
     assert identity.differences(path, {"seed": 3, "phases": [(17, 4)]}) == []
+    assert list(tmp_path.iterdir()) == []
+    identity.keep(path, {"seed": 3, "phases": [(17, 4)]})
+    identity.keep(path, {"seed": 5})
     assert json.loads((tmp_path / "identity.json").read_text()) == {"seed": 3, "phases": [[17, 4]]}
     assert identity.differences(path, {"phases": [(17, 4)], "seed": 3}) == []
 
 
 def test_differences_are_named_on_both_sides(tmp_path):
     path = str(tmp_path / "identity.json")
-    identity.differences(path, {"seed": 3, "dtype": "float32", "old": 1})
+    identity.keep(path, {"seed": 3, "dtype": "float32", "old": 1})
     assert identity.differences(path, {"seed": 5, "dtype": "float32", "new": "a"}) == [
         "new is None there and 'a' here",
         "old is 1 there and None here",
         "seed is 3 there and 5 here",
+    ]
+    assert identity.differences(path, {"seed": 5, "dtype": "float32"}, ignored=("seed",)) == [
+        "old is 1 there and None here"
     ]

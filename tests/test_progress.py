@@ -79,3 +79,23 @@ def test_a_bar_on_a_terminal(clock, monkeypatch, capsys):
     errors = capsys.readouterr().err
     assert "train: 100%" in errors and "3/3" in errors and "loss 0.5" in errors
     assert "steps of" not in errors
+
+
+def test_notes_alone_say_the_speed(clock, lines):
+    shown = Progress("train", 50, "steps", done=40, has_speed=False)
+    clock.now += 1000.0  # compiles
+    shown.advance(1, loss="0.5")
+    assert lines() == ["train: 41 steps of 50, loss 0.5"]
+    clock.now += 10.0
+    shown.advance(1, loss="0.5", left="8 s")
+    assert lines() == ["train: 42 steps of 50, loss 0.5, left 8 s"]
+
+
+def test_a_bar_whose_notes_alone_say_the_speed(clock, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    shown = Progress("train", 3, "steps", has_speed=False)
+    shown.advance(2, loss="0.5", left="8 s")
+    shown.close()
+    errors = capsys.readouterr().err
+    assert "2/3" in errors and "loss 0.5, left 8 s" in errors
+    assert "<" not in errors and "steps/s" not in errors and "it/s" not in errors

@@ -24,6 +24,9 @@ _SHAPE_FLAGS = {
     "max_position_embeddings": "--extend_positions=N extends or cuts the position table",
 }
 
+# What the weights mean and their shapes do not show.
+_CONFIG_FIELDS = ("num_attention_heads", "hidden_act", "layer_norm_eps", "is_causal")
+
 # Our path in the head that every second copy belongs to, in every format: its decoder is the word
 # embeddings again.
 _DECODER = "masked_lm/output_bias"
@@ -41,6 +44,7 @@ class Report:
       not_weights: names in the file that are no weights: optimizer state, buffers, and second
         copies of tied weights.
       notes: what the library that wrote the file computes otherwise.
+      unmatched: regular expressions of `skip` that left nothing out.
     """
 
     path: str
@@ -49,6 +53,7 @@ class Report:
     skipped: tuple
     not_weights: tuple
     notes: tuple = ()
+    unmatched: tuple = ()
 
     def __str__(self):
         lines = [f"Loaded {len(self.loaded)} variables from {self.path}."]
@@ -75,13 +80,12 @@ class FileNames:
         names = formats.by_name(checkpoint.format).names
         self._checkpoint = checkpoint
         self._ties = names.TIED
-        skipped = {n for row in table if matches(skip, row.path) for n in row.names}
-        if matches(skip, _DECODER):
-            skipped |= self._ties.keys()
         buffers = [name for name in checkpoint.names if matches(names.NOT_WEIGHTS, name)]
         weights = [name for name in checkpoint.names if name not in set(buffers)]
         canonical = {name: names.canonical(name) for name in weights}
-        self.skipped = tuple(n for n in weights if matches(skip, n) or canonical[n] in skipped)
+        skipped = {pattern: self._matched(pattern, table, canonical) for pattern in skip}
+        self.skipped = tuple(sorted(set().union(*skipped.values())))
+        self.unmatched = tuple(pattern for pattern, found in skipped.items() if not found)
         left = set(weights) - set(self.skipped)
         self._original = {canonical[name]: name for name in sorted(left)}
         self.doubles = sorted(left - set(self._original.values()))
@@ -90,6 +94,13 @@ class FileNames:
                 self._original[weight] = self._original.pop(copy)
         self._copies = {copy for copy in self._ties if copy in self._original}
         self.not_weights = tuple(buffers + sorted(self._original[copy] for copy in self._copies))
+
+    def _matched(self, pattern, table, canonical):
+        """Names of weights in the file that a regular expression matches, as theirs or as ours."""
+        rows = {n for row in table if re.fullmatch(pattern, row.path) for n in row.names}
+        if re.fullmatch(pattern, _DECODER):
+            rows |= self._ties.keys()
+        return {n for n, today in canonical.items() if re.fullmatch(pattern, n) or today in rows}
 
     def holds(self, row):
         """Whether all names of a row are in the file."""
@@ -150,6 +161,26 @@ class FileNames:
         one, other = self._original[copy], self._original[weight]
         read = self._checkpoint.read
         return one == other or np.array_equal(read(one), read(other))
+
+
+def config_problems(found, wanted):
+    """What gives the weights another meaning than the config beside them.
+
+    Args:
+      found: `BertConfig` beside the checkpoint, or None.
+      wanted: `BertConfig` of the model.
+
+    Returns:
+      list of str.
+    """
+    if found is None:
+        return []
+    return [
+        f"{field} is {getattr(found, field)!r} in the config beside the checkpoint, "
+        f"{getattr(wanted, field)!r} in the model"
+        for field in _CONFIG_FIELDS
+        if getattr(found, field) != getattr(wanted, field)
+    ]
 
 
 def _axes(shape):

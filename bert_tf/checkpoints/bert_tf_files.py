@@ -13,15 +13,17 @@ _INDEX = f"{tf1_files.PREFIX}.index"
 def find(path):
     """Prefix of the best weights of a model directory, or of the last, or None.
 
-    `path` may be the directory, or `best` or `last` in it.
+    `path` may be the directory, `best` or `last` in it, or the prefix or a file of its weights.
     """
     for which in ("best", "last"):
         if os.path.isfile(os.path.join(path, which, _INDEX)):
             return os.path.join(path, which, tf1_files.PREFIX)
-    is_part = os.path.basename(os.path.abspath(path)) in ("best", "last")
-    if is_part and os.path.isfile(os.path.join(path, _INDEX)):
-        return os.path.join(path, tf1_files.PREFIX)
-    return None
+    directory = path if os.path.isdir(path) else os.path.dirname(path)
+    if os.path.basename(os.path.abspath(directory)) not in ("best", "last"):
+        return None
+    prefix = os.path.join(directory, tf1_files.PREFIX)
+    is_named = os.path.isdir(path) or tf1_files.find(path) == prefix
+    return prefix if is_named and os.path.isfile(f"{prefix}.index") else None
 
 
 def open(prefix):  # noqa: A001  the name of this function in every files module
@@ -69,7 +71,7 @@ def write(contents, directory):
             )
         num_texts = 2 if "next_sentence" in found else 1
     labels = ()
-    if contents.kind in ("classify", "tag"):
+    if contents.kind in paths.LABELLED:
         labels = contents.labels or paths.default_labels(contents.num_outputs)
     card = model_directory.Card(
         kind=contents.kind,

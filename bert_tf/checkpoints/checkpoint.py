@@ -26,7 +26,8 @@ class Checkpoint:
       config: `BertConfig` of the file beside it, or None.
       vocab_file: path of the vocab.txt beside it, or None.
       shapes: dict from name to tuple of int.
-      kind: entry of `paths.KINDS`, or None where nothing beside the weights tells it.
+      kind: entry of `paths.KINDS`, or None where nothing beside the weights tells it; or what the
+        files call a kind that is none of them, such as "multi_label".
       labels: tuple of str, label of each output of a classifier, where the files tell them.
       do_lower_case: bool, casing of the text side, or None where nothing tells it.
       num_texts: texts per example, or None where nothing tells it.

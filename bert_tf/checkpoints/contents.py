@@ -43,8 +43,7 @@ class Contents:
     def with_pooler(self):
         """The same with a pooler: fresh, as training would start it, if there is none.
 
-        A head that reads it was trained with it, so what has none is a model whose heads do not
-        read it, or a bare encoder.
+        Only a model whose heads do not read it, or a bare encoder, has none: see `read`.
         """
         if paths.POOLER[0] in self.arrays:
             return self
@@ -57,7 +56,7 @@ class Contents:
         return dataclasses.replace(self, arrays=self.arrays | pooler)
 
     def to_names(self, names):
-        """The arrays under the names of a format, sorted, each contiguous in memory.
+        """The arrays under the names of a format, sorted; they may be views of ours.
 
         Args:
           names: names module of a row of `formats.FORMATS`.
@@ -76,7 +75,7 @@ class Contents:
                 + "\nLeave it out, if that is meant: --skip with regular expressions of the names "
                 "above, divided by commas."
             )
-        return {name: np.ascontiguousarray(found[name]) for name in sorted(found)}
+        return {name: found[name] for name in sorted(found)}
 
 
 def read(checkpoint, *, skip=(), config=None, kind=None):
@@ -86,15 +85,16 @@ def read(checkpoint, *, skip=(), config=None, kind=None):
       checkpoint: `Checkpoint`.
       skip: regular expressions, matched in full, of names in the file or of our paths to leave
         out.
-      config: `BertConfig`, for a checkpoint with none beside it.
+      config: `BertConfig`, for a checkpoint with none beside it; it must mean the same as one.
       kind: entry of `paths.KINDS`, for a checkpoint that does not tell it.
 
     Returns:
       (`Contents`, `Report`).
 
     Raises:
-      InputError: a name of the file is not accounted for, a part of the encoder is missing, a
-        shape contradicts the config, or an array is no float. The message lists all of it.
+      InputError: a name of the file is not accounted for, a part of the encoder is missing, or
+        the pooler of a head that reads it, a shape contradicts the config, or an array is no
+        float. The message lists all of it.
     """
     config = config or checkpoint.config
     if config is None:
@@ -104,7 +104,8 @@ def read(checkpoint, *, skip=(), config=None, kind=None):
     table = formats.by_name(checkpoint.format).names.table(config)
     names = accounting.FileNames(checkpoint, table, skip)
     present = [row for row in table if names.holds(row)]
-    problems = listing("in the file, in no row of the table", names.unused(present))
+    problems = accounting.config_problems(checkpoint.config, config)
+    problems += listing("in the file, in no row of the table", names.unused(present))
     problems += _missing(table, names)
     problems += names.tie_problems()
     arrays = {}
@@ -122,6 +123,7 @@ def read(checkpoint, *, skip=(), config=None, kind=None):
         skipped=names.skipped,
         not_weights=names.not_weights,
         notes=checkpoint.notes,
+        unmatched=names.unmatched,
     )
 
 
@@ -154,8 +156,9 @@ def _contents(checkpoint, config, arrays, kind, skipped):
     if not kind and skipped and not paths.heads(arrays):
         told = None  # the head was left out, so what is told about it is no longer so
     kind = paths.kind_of(arrays, num_outputs, told, checkpoint.path)
-    labels = checkpoint.labels if kind in ("classify", "tag") else ()
+    labels = checkpoint.labels if kind in paths.LABELLED else ()
     paths.check_outputs(kind, num_outputs, labels)
+    paths.check_pooler(kind, arrays, checkpoint.path)
     return Contents(
         config=config,
         arrays=arrays,

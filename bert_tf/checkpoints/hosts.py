@@ -22,7 +22,7 @@ _WEIGHTS = "model.safetensors"
 _SHARDS_INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 # Read where they are there: casing, and what our own conversions write besides.
-_OPTIONAL = ("tokenizer_config.json", CONVERSION_FILE, "pooler.safetensors")
+_OPTIONAL = ("tokenizer_config.json", "added_tokens.json", CONVERSION_FILE, "pooler.safetensors")
 
 
 class Google:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from bert_tf import config as config_lib
 from bert_tf import files
@@ -17,6 +18,9 @@ from bert_tf.text import vocab
 
 CONFIG_FILE = "config.json"
 VOCAB_FILE = "vocab.txt"
+
+# Ending of a shard's name, which its index has not.
+_SHARD = re.compile(r"-\d{5}-of-\d{5}\.safetensors$")
 
 # transformers writes a model in one file up to this size.
 MAX_SHARD_BYTES = 5 * 10**9
@@ -58,11 +62,16 @@ _WITHOUT_POOLER = (
 
 
 def find(path):
-    """Path of the safetensors file or the index of shards that `path` holds or is, or None."""
+    """Path of the safetensors file or the index of shards that `path` holds or is, or None.
+
+    That of a shard stands for the index that lists it.
+    """
     if os.path.isdir(path):
         return first_file([path], (safetensors_files.SINGLE, safetensors_files.INDEX))
-    is_one = path.endswith((".safetensors", ".safetensors.index.json")) and os.path.isfile(path)
-    return path if is_one else None
+    if not path.endswith((".safetensors", ".safetensors.index.json")) or not os.path.isfile(path):
+        return None
+    index = _SHARD.sub(".safetensors.index.json", path)
+    return index if os.path.isfile(index) else path
 
 
 def open(path):  # noqa: A001  the name of this function in every files module
@@ -93,7 +102,7 @@ def open(path):  # noqa: A001  the name of this function in every files module
         labels=paths.told_labels(labels),
         do_lower_case=do_lower_case,
         num_texts=described(directory).get("num_texts"),
-        notes=tuple(notes),
+        notes=(*_config_notes(config_file, values), *notes, *_added_token_notes(directory)),
     )
 
 
@@ -112,8 +121,9 @@ def _kind(values, labels):
     """Kind of the first architecture that a config names, or None."""
     kind = _KINDS.get(next(iter(values.get("architectures") or ()), None))
     if kind == "classify":
+        number = len(labels) or values.get("num_labels")  # of which old files have only this
         return _PROBLEM_TYPES.get(values.get("problem_type")) or (
-            "regress" if len(labels) == 1 else "classify"
+            "regress" if number == 1 else "classify"
         )
     return kind
 
@@ -125,6 +135,30 @@ def _labels(values):
     except (ValueError, AttributeError):
         raise InputError(f"id2label={values['id2label']!r} in config.json is no dict.") from None
     return tuple(found[index] for index in sorted(found))
+
+
+def _config_notes(config_file, values):
+    """What a config in the released dialect leaves open beside weights of Hugging Face."""
+    if values and not config_lib.is_hugging_face(values) and values.get("hidden_act") == "gelu":
+        yield (
+            f"{os.path.basename(config_file)} has no model_type, so it is taken for one of the "
+            "released code, whose gelu is the tanh form; transformers computes the exact form. "
+            "hidden_act gelu_erf there is the exact one."
+        )
+
+
+def _added_token_notes(directory):
+    """Tokens that transformers adds behind a vocab.txt, which text here is never split into."""
+    path = first_file([directory], ("added_tokens.json",))
+    vocab_file = first_file([directory], (VOCAB_FILE,))
+    if not path or not vocab_file:
+        return
+    if added := sorted(read_json(path).keys() - vocab.from_file(vocab_file).ids.keys()):
+        yield (
+            f"Its tokenizer adds tokens that vocab.txt lacks ({len(added)}, e.g. {added[0]}), so "
+            "their embeddings are never used here. python -m export.checkpoint --vocab_file=COPY, "
+            "a vocab.txt with the tokens at its end in the order of their ids, puts them to use."
+        )
 
 
 def _casing(directory):
@@ -207,7 +241,7 @@ def _architecture(contents):
 
 def _config(contents, architecture):
     values = contents.config.to_hugging_face() | {"architectures": [architecture]}
-    if contents.kind in ("classify", "tag"):
+    if contents.kind in paths.LABELLED:
         labels = contents.labels or paths.default_labels(contents.num_outputs)
         values["id2label"] = {str(index): label for index, label in enumerate(labels)}
         values["label2id"] = {label: index for index, label in enumerate(labels)}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from bert_tf.text import vocab
 _MODEL = "model.weights.h5"
 _SHARDS = "model.weights.json"
 _TASK = "task.weights.h5"
+_WEIGHTS = re.compile(r"(model(_\d{5})?|task)\.weights\.h5|model\.weights\.json")
 _VOCABULARY = "assets/tokenizer/vocabulary.txt"
 _KINDS = ("encoder", "pretrain", "classify", "regress", "choice")
 
@@ -29,7 +31,7 @@ _MOST_EXPANSION = 1000
 
 def find(path):
     """The directory of the preset that `path` is or is a weights file of, or None."""
-    if os.path.basename(path) in (_MODEL, _SHARDS, _TASK) and os.path.isfile(path):
+    if _WEIGHTS.fullmatch(os.path.basename(path)) and os.path.isfile(path):
         return os.path.dirname(path) or "."
     config_file = os.path.join(path, keras_hub_json.CONFIG_FILE)
     if first_file([path], (_MODEL, _SHARDS)) or _is_description(config_file):

@@ -4,9 +4,6 @@ from bert_tf.checkpoints import accounting, formats
 from bert_tf.checkpoints.accounting import Report, listing, matches
 from bert_tf.errors import InputError
 
-# What the weights mean and their shapes do not show.
-_CONFIG_FIELDS = ("num_attention_heads", "hidden_act", "layer_norm_eps", "is_causal")
-
 
 def load(model, checkpoint, *, skip=(), fresh=()):
     """Fills `model` from `checkpoint`. Nothing is assigned unless everything fits.
@@ -33,7 +30,7 @@ def load(model, checkpoint, *, skip=(), fresh=()):
     table = [row for row in everything if row.path in variables]
     present = [row for row in table if names.holds(row)]
     absent = [row for row in table if not names.holds(row)]
-    problems = _config_problems(checkpoint.config, model.config)
+    problems = accounting.config_problems(checkpoint.config, model.config)
     without_row = sorted(variables.keys() - {row.path for row in table})
     problems += _unfilled(absent, without_row, names, fresh)
     problems += listing("in the file, not in the model", names.unused(present))
@@ -55,18 +52,8 @@ def load(model, checkpoint, *, skip=(), fresh=()):
         skipped=names.skipped,
         not_weights=names.not_weights,
         notes=checkpoint.notes,
+        unmatched=names.unmatched,
     )
-
-
-def _config_problems(found, wanted):
-    if found is None:
-        return []
-    return [
-        f"{field} is {getattr(found, field)!r} in the config beside the checkpoint, "
-        f"{getattr(wanted, field)!r} in the model"
-        for field in _CONFIG_FIELDS
-        if getattr(found, field) != getattr(wanted, field)
-    ]
 
 
 def _unfilled(absent, without_row, names, fresh):

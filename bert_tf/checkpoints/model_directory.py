@@ -49,7 +49,7 @@ class Card:
     @property
     def num_outputs(self):
         """C: logits of the classification head; a regression has one, and so has a choice."""
-        return len(self.labels) if self.kind in ("classify", "tag") else 1
+        return len(self.labels) if self.kind in paths.LABELLED else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,9 +171,10 @@ def prepare(path, config, vocab_file, card):
       `ModelDirectory`, of which nothing need be on disk yet.
 
     Raises:
-      InputError: `path` belongs to another run, and the message lists what differs; or it holds
-        a released checkpoint.
+      InputError: `path` belongs to another run, and the message lists what differs; it holds a
+        released checkpoint; or it cannot be written to.
     """
+    files.require_writable_directory(path, "--output_dir")
     if os.path.isfile(os.path.join(path, _CARD_FILE)):
         found = ModelDirectory.open(path, "--output_dir")
         _check_same(found, config, vocab_file, card)

@@ -7,7 +7,6 @@ import numpy as np
 from bert_tf import files
 from bert_tf.checkpoints import model_garden_graph, model_garden_names, tf1_files
 from bert_tf.checkpoints.checkpoint import Checkpoint, described
-from bert_tf.text import vocab
 
 # Every encoder there has a pooler, whether anything reads it or not.
 NEEDS_POOLER = True
@@ -88,9 +87,7 @@ def write(contents, directory):
         _root(arrays, contents).write(os.path.join(directory, tf1_files.PREFIX))
     state = f'model_checkpoint_path: "{tf1_files.PREFIX}"\n'
     files.write_text(os.path.join(directory, _STATE_FILE), state)
-    files.write_text(os.path.join(directory, tf1_files.CONFIG_FILE), contents.config.to_json())
-    if contents.vocab_file:
-        vocab.copy(contents.vocab_file, os.path.join(directory, tf1_files.VOCAB_FILE))
+    tf1_files.write_beside(contents, directory)
 
 
 def notes(contents):

@@ -2,10 +2,8 @@
 
 import os
 
-from bert_tf import files
 from bert_tf.checkpoints import model_garden_files, model_garden_legacy_names, tf1_files
 from bert_tf.checkpoints.checkpoint import Checkpoint, described
-from bert_tf.text import vocab
 
 NEEDS_POOLER = True
 
@@ -56,6 +54,4 @@ def write(contents, directory):
     """
     arrays = contents.to_names(model_garden_legacy_names)
     tf1_files.write_tensors(arrays, os.path.join(directory, tf1_files.PREFIX))
-    files.write_text(os.path.join(directory, tf1_files.CONFIG_FILE), contents.config.to_json())
-    if contents.vocab_file:
-        vocab.copy(contents.vocab_file, os.path.join(directory, tf1_files.VOCAB_FILE))
+    tf1_files.write_beside(contents, directory)

@@ -41,13 +41,13 @@ def table(config):
         rows.same("word_embeddings/embeddings", "encoder/embeddings/word"),
         rows.same("position_embedding/embeddings", "encoder/embeddings/position"),
         rows.same("type_embeddings/embeddings", "encoder/embeddings/type"),
-        *_layer_norm("embeddings/layer_norm", "encoder/embeddings/layer_norm"),
+        *rows.layer_norm("embeddings/layer_norm", "encoder/embeddings/layer_norm"),
         *(row for index in range(config.num_hidden_layers) for row in _layer(index, config)),
-        *_affine("pooler_transform", "encoder/pooler"),
-        *_affine(f"{predictions}/transform/dense", "masked_lm/transform"),
-        *_layer_norm(f"{predictions}/transform/LayerNorm", "masked_lm/layer_norm"),
+        *rows.affine("pooler_transform", "encoder/pooler"),
+        *rows.affine(f"{predictions}/transform/dense", "masked_lm/transform"),
+        *rows.layer_norm(f"{predictions}/transform/LayerNorm", "masked_lm/layer_norm"),
         rows.same(f"{predictions}/output_bias/bias", "masked_lm/output_bias"),
-        *_affine("predictions/transform/logits", "next_sentence"),
+        *rows.affine("predictions/transform/logits", "next_sentence"),
         rows.transposed("output_weights", "classifier/kernel"),
         rows.same("output_bias", "classifier/bias"),
         rows.transposed("cls/squad/output_weights", "span/kernel"),
@@ -64,16 +64,8 @@ def _layer(index, config):
             f"{ours}/attention",
             config,
         ),
-        *_layer_norm(f"{theirs}/self_attention_layer_norm", f"{ours}/attention_layer_norm"),
-        *_affine(f"{theirs}/intermediate", f"{ours}/feed_forward/intermediate"),
-        *_affine(f"{theirs}/output", f"{ours}/feed_forward/output"),
-        *_layer_norm(f"{theirs}/output_layer_norm", f"{ours}/output_layer_norm"),
+        *rows.layer_norm(f"{theirs}/self_attention_layer_norm", f"{ours}/attention_layer_norm"),
+        *rows.affine(f"{theirs}/intermediate", f"{ours}/feed_forward/intermediate"),
+        *rows.affine(f"{theirs}/output", f"{ours}/feed_forward/output"),
+        *rows.layer_norm(f"{theirs}/output_layer_norm", f"{ours}/output_layer_norm"),
     ]
-
-
-def _affine(theirs, ours):
-    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("kernel", "bias")]
-
-
-def _layer_norm(theirs, ours):
-    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("gamma", "beta")]

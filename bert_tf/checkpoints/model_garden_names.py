@@ -74,13 +74,13 @@ def table(config):
     return [
         *_embeddings(),
         *(row for index in range(config.num_hidden_layers) for row in _layer(index, config)),
-        *_affine(POOLER, "encoder/pooler"),
-        *_affine("masked_lm/dense", "masked_lm/transform"),
-        *_layer_norm("masked_lm/layer_norm", "masked_lm/layer_norm"),
+        *rows.affine(POOLER, "encoder/pooler"),
+        *rows.affine("masked_lm/dense", "masked_lm/transform"),
+        *rows.layer_norm("masked_lm/layer_norm", "masked_lm/layer_norm"),
         rows.same("masked_lm/bias", "masked_lm/output_bias"),
-        *_affine("model/classification_heads/0/out_proj", "next_sentence"),
-        *_affine("model/classifier/out_proj", "classifier"),
-        *_affine("model/span_labeling/layer_with_weights-0", "span"),
+        *rows.affine("model/classification_heads/0/out_proj", "next_sentence"),
+        *rows.affine("model/classifier/out_proj", "classifier"),
+        *rows.affine("model/span_labeling/layer_with_weights-0", "span"),
     ]
 
 
@@ -91,7 +91,7 @@ def _embeddings():
         rows.same(f"{word}/embeddings", f"{ours}/word"),
         rows.same(f"{position}/embeddings", f"{ours}/position"),
         rows.same(f"{token_type}/embeddings", f"{ours}/type"),
-        *_layer_norm(norm, f"{ours}/layer_norm"),
+        *rows.layer_norm(norm, f"{ours}/layer_norm"),
     ]
 
 
@@ -104,10 +104,10 @@ def _layer(index, config):
             f"{ours}/attention",
             config,
         ),
-        *_layer_norm(f"{theirs}/_attention_layer_norm", f"{ours}/attention_layer_norm"),
-        *_affine(f"{theirs}/_intermediate_dense", f"{ours}/feed_forward/intermediate"),
-        *_affine(f"{theirs}/_output_dense", f"{ours}/feed_forward/output"),
-        *_layer_norm(f"{theirs}/_output_layer_norm", f"{ours}/output_layer_norm"),
+        *rows.layer_norm(f"{theirs}/_attention_layer_norm", f"{ours}/attention_layer_norm"),
+        *rows.affine(f"{theirs}/_intermediate_dense", f"{ours}/feed_forward/intermediate"),
+        *rows.affine(f"{theirs}/_output_dense", f"{ours}/feed_forward/output"),
+        *rows.layer_norm(f"{theirs}/_output_layer_norm", f"{ours}/output_layer_norm"),
     ]
 
 
@@ -122,11 +122,3 @@ def attention(inputs, output, ours, config):
         rows.reshaped(f"{output}/kernel", f"{ours}/output/kernel", theirs=(a, d, h), ours=(h, h)),
         rows.same(f"{output}/bias", f"{ours}/output/bias"),
     ]
-
-
-def _affine(theirs, ours):
-    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("kernel", "bias")]
-
-
-def _layer_norm(theirs, ours):
-    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("gamma", "beta")]

@@ -9,6 +9,9 @@ from bert_tf.errors import InputError
 
 KINDS = ("encoder", "pretrain", "classify", "regress", "span", "tag", "choice")
 
+# Of which kinds each output has a label.
+LABELLED = ("classify", "tag")
+
 # The heads by their first part; the kinds that each can belong to, the likeliest first.
 _HEADS = {
     "masked_lm": ("pretrain",),
@@ -17,6 +20,7 @@ _HEADS = {
     "span": ("span",),
 }
 _SINGLE_OUTPUT = ("regress", "choice")
+_READ_POOLER = ("classify", "regress", "choice")  # and next sentence prediction
 
 POOLER = ("encoder/pooler/kernel", "encoder/pooler/bias")
 
@@ -103,7 +107,7 @@ def kind_of(paths, num_outputs, told=None, source="The checkpoint"):
 
 
 def check_outputs(kind, num_outputs, labels):
-    """Refuses a classifier whose width contradicts its kind or its labels.
+    """Refuses a classifier whose width contradicts its kind or its labels, and odd labels.
 
     Raises:
       InputError: it does.
@@ -113,10 +117,28 @@ def check_outputs(kind, num_outputs, labels):
             f"The classifier has {num_outputs} outputs; a model of kind {kind!r} has one. "
             "Give --kind=classify or --kind=tag."
         )
-    if labels and kind in ("classify", "tag") and len(labels) != num_outputs:
+    if labels and kind not in LABELLED:
+        raise InputError(f"A model of kind {kind!r} has no labels; --labels={','.join(labels)}.")
+    if labels and len(labels) != num_outputs:
         raise InputError(
             f"The classifier has {num_outputs} outputs and there are {len(labels)} labels: "
             f"{', '.join(labels[:20])}. Give --labels, one for each output, divided by commas."
+        )
+
+
+def check_pooler(kind, paths, source):
+    """Refuses a head that reads the pooler where there is none.
+
+    Raises:
+      InputError: it is so.
+    """
+    reads = kind in _READ_POOLER or "next_sentence/kernel" in paths
+    if reads and POOLER[0] not in paths:
+        head = "next_sentence" if kind == "pretrain" else "classifier"
+        tag = " A classifier of each token reads none: --kind=tag." if kind == "classify" else ""
+        raise InputError(
+            f"{source} is a model of kind {kind!r}, whose {head} head reads the pooler, and holds "
+            f"no pooler.{tag} Without the head it is whole: --skip='{head}/.*'."
         )
 
 

@@ -40,25 +40,19 @@ def resolve(name_or_path):
     Raises:
       InputError: no such model, no network, or a damaged file; see the message.
     """
-    name_or_path = os.fspath(name_or_path)
-    if _is_path(name_or_path):
-        return name_or_path
-    return fetch(named(name_or_path))
+    text = os.fspath(name_or_path)
+    return fetch(named(text)) if is_name(text) else text
 
 
-def is_name(name_or_path):
+def is_name(text):
     """Whether it would be fetched, unlike a path."""
-    return not _is_path(os.fspath(name_or_path))
-
-
-def _is_path(text):
     if os.path.exists(text) or os.path.exists(f"{text}.index"):
-        return True
-    if text in preset_table.PRESETS:
         return False
+    if text in preset_table.PRESETS:
+        return True
     first = text.partition("/")[0]
     is_below = "/" in text and os.path.isdir(first)  # a slip in a path of one's own
-    return is_below or text.endswith(_PATHS) or not _REPOSITORY.fullmatch(text)
+    return not is_below and not text.endswith(_PATHS) and bool(_REPOSITORY.fullmatch(text))
 
 
 def named(name):

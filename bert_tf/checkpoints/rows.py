@@ -51,6 +51,16 @@ def transposed_side_by_side(names, path):
     )
 
 
+def affine(theirs, ours):
+    """Kernel [in out] and bias under the same two names on both sides."""
+    return [same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("kernel", "bias")]
+
+
+def layer_norm(theirs, ours):
+    """Gamma and beta under the same two names on both sides."""
+    return [same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("gamma", "beta")]
+
+
 def reshaped(name, path, theirs, ours):
     """The same values in the same order under another shape, e.g. [A D H] there and [A*D H] here.
 

@@ -4,6 +4,8 @@ import json
 import os
 import re
 
+import numpy as np
+
 from bert_tf import files
 from bert_tf.checkpoints.checkpoint import held, read_json
 from bert_tf.errors import InputError
@@ -24,6 +26,7 @@ def open_file(path):
     Raises:
       InputError: it is a pickle, cut short, or its header contradicts its size.
     """
+    import ml_dtypes  # noqa: F401  with it NumPy has a bfloat16
     import safetensors
 
     _refuse_pickle(path)
@@ -108,7 +111,7 @@ def write(arrays, directory, max_shard_bytes):
     """Writes model.safetensors, or shards of at most `max_shard_bytes` with their index.
 
     Args:
-      arrays: dict from name to contiguous array.
+      arrays: dict from name to array.
       directory: str.
       max_shard_bytes: int; an array that is larger alone gets a shard of its own.
     """
@@ -136,4 +139,5 @@ def save_file(arrays, path):
     """Writes one file, marked as Hugging Face's libraries want it."""
     import safetensors.numpy
 
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     safetensors.numpy.save_file(arrays, path, metadata={"format": "pt"})

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 
 import numpy as np
 
@@ -16,6 +17,9 @@ PREFIX = "bert_model.ckpt"
 CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
 
+# Endings of the files of a checkpoint, behind its prefix.
+_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+
 # What an object-based checkpoint of TensorFlow 2 has and a name-based one has not.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -27,7 +31,7 @@ def find(path):
       InputError: the directory holds several.
     """
     if not os.path.isdir(path):
-        prefix = path.removesuffix(".index")
+        prefix = _ENDING.sub("", path)
         return prefix if os.path.isfile(f"{prefix}.index") else None
     indexes = sorted(glob.glob(os.path.join(glob.escape(path), "*.index")))
     if len(indexes) > 1:
@@ -105,6 +109,11 @@ def write(contents, directory):
       directory: str, there and empty.
     """
     write_tensors(contents.to_names(tf1_names), os.path.join(directory, PREFIX))
+    write_beside(contents, directory)
+
+
+def write_beside(contents, directory):
+    """Writes bert_config.json and vocab.txt; the reverse of `beside`."""
     files.write_text(os.path.join(directory, CONFIG_FILE), contents.config.to_json())
     if contents.vocab_file:
         vocab.copy(contents.vocab_file, os.path.join(directory, VOCAB_FILE))

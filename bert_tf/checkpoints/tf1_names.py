@@ -30,7 +30,7 @@ def table(config):
     return [
         *_embeddings(),
         *(row for index in range(config.num_hidden_layers) for row in _layer(index)),
-        *_affine("bert/pooler/dense", "encoder/pooler"),
+        *rows.affine("bert/pooler/dense", "encoder/pooler"),
         *_heads(),
     ]
 
@@ -41,7 +41,7 @@ def _embeddings():
         rows.same(f"{theirs}/word_embeddings", f"{ours}/word"),
         rows.same(f"{theirs}/position_embeddings", f"{ours}/position"),
         rows.same(f"{theirs}/token_type_embeddings", f"{ours}/type"),
-        *_layer_norm(theirs, f"{ours}/layer_norm"),
+        *rows.layer_norm(f"{theirs}/LayerNorm", f"{ours}/layer_norm"),
     ]
 
 
@@ -51,32 +51,24 @@ def _layer(index):
     return [
         rows.side_by_side([f"{n}/kernel" for n in attention], f"{ours}/attention/qkv/kernel"),
         rows.side_by_side([f"{n}/bias" for n in attention], f"{ours}/attention/qkv/bias"),
-        *_affine(f"{theirs}/attention/output/dense", f"{ours}/attention/output"),
-        *_layer_norm(f"{theirs}/attention/output", f"{ours}/attention_layer_norm"),
-        *_affine(f"{theirs}/intermediate/dense", f"{ours}/feed_forward/intermediate"),
-        *_affine(f"{theirs}/output/dense", f"{ours}/feed_forward/output"),
-        *_layer_norm(f"{theirs}/output", f"{ours}/output_layer_norm"),
+        *rows.affine(f"{theirs}/attention/output/dense", f"{ours}/attention/output"),
+        *rows.layer_norm(f"{theirs}/attention/output/LayerNorm", f"{ours}/attention_layer_norm"),
+        *rows.affine(f"{theirs}/intermediate/dense", f"{ours}/feed_forward/intermediate"),
+        *rows.affine(f"{theirs}/output/dense", f"{ours}/feed_forward/output"),
+        *rows.layer_norm(f"{theirs}/output/LayerNorm", f"{ours}/output_layer_norm"),
     ]
 
 
 def _heads():
     predictions = "cls/predictions"
     return [
-        *_affine(f"{predictions}/transform/dense", "masked_lm/transform"),
-        *_layer_norm(f"{predictions}/transform", "masked_lm/layer_norm"),
+        *rows.affine(f"{predictions}/transform/dense", "masked_lm/transform"),
+        *rows.layer_norm(f"{predictions}/transform/LayerNorm", "masked_lm/layer_norm"),
         rows.same(f"{predictions}/output_bias", "masked_lm/output_bias"),
         *_output("cls/seq_relationship/", "next_sentence"),
         *_output("", "classifier"),
         *_output("cls/squad/", "span"),
     ]
-
-
-def _affine(theirs, ours):
-    return [rows.same(f"{theirs}/{part}", f"{ours}/{part}") for part in ("kernel", "bias")]
-
-
-def _layer_norm(theirs, ours):
-    return [rows.same(f"{theirs}/LayerNorm/{part}", f"{ours}/{part}") for part in ("gamma", "beta")]
 
 
 def _output(theirs, ours):

@@ -19,11 +19,12 @@ _SCOPE = "module/"  # of a module that was loaded into another graph
 
 
 def find(path):
-    """The directory of the SavedModel that `path` is, or has a part of, or None."""
-    if os.path.basename(path) == saved_model.GRAPH_FILE:
-        path = os.path.dirname(path) or "."
-    elif path.removesuffix(".index").endswith(os.sep + saved_model.VARIABLES):
-        path = os.path.dirname(os.path.dirname(path))
+    """The directory of the SavedModel that `path` is, or is a part of, or None."""
+    whole, parts = os.path.abspath(path), os.path.dirname(saved_model.VARIABLES)
+    if os.path.basename(os.path.dirname(whole)) == parts and tf1_files.find(path):
+        path = os.path.dirname(os.path.dirname(whole))
+    elif os.path.basename(whole) in (saved_model.GRAPH_FILE, parts):
+        path = os.path.dirname(whole)
     return path if os.path.isfile(os.path.join(path, saved_model.GRAPH_FILE)) else None
 
 

@@ -21,6 +21,8 @@ class Encoder(layer.ConfigLayer):
       recompute: bool, False at first. In training, the inside of each block is not kept for the
         backward pass but computed once more there: the same gradients, a third more time, and
         of each block one [B*T H] in memory.
+      remat: callable from a function of one tensor to the same function, which keeps nothing but
+        its argument for the backward pass; `keras.remat` at first.
 
     Call arguments:
       batch: dict with `input_word_ids`, `input_mask`, `input_type_ids`, int [B T]. With
@@ -37,6 +39,7 @@ class Encoder(layer.ConfigLayer):
     def __init__(self, config, name="encoder", **kwargs):
         super().__init__(config, name=name, **kwargs)
         self.recompute = False
+        self.remat = keras.remat
         self.embeddings = self.new(Embeddings, name="embeddings")
         # One attribute each: TensorFlow, which saves what it can reach, does not see into lists.
         for index in range(self.config.num_hidden_layers):
@@ -100,7 +103,7 @@ class Encoder(layer.ConfigLayer):
             return block(*args, training=training)
         hidden, *others = args
         again = dropout.repeatable(lambda hidden: block(hidden, *others, training=True))
-        return keras.remat(again)(hidden)
+        return self.remat(again)(hidden)
 
     def _in_rows(self, hidden, alike):
         """[B*T H] as [B T H]; T is that of `alike`, [B T]."""

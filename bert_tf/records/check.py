@@ -213,3 +213,34 @@ def check_ids(paths, vocab_size, limit=100):
                             "were made with another vocabulary: make them again with the model's "
                             "vocab.txt, or give its --bert_config_file."
                         )
+
+
+def check_lengths(paths):
+    """Refuses padded files whose lists change their length or are missing; reads every record.
+
+    Raises:
+      InputError: a record is not like the first one of its file.
+    """
+    unpadded = manifest.unpadded(paths)
+    for path in paths:
+        wanted = None
+        for number, (data, start, end) in enumerate(_spans(path)):
+            found = _lengths(tf.train.Example.FromString(data[start:end]))
+            wanted = wanted or found
+            if found == wanted or path in unpadded:
+                continue
+            name = min(n for n in found.keys() | wanted.keys() if found.get(n) != wanted.get(n))
+            raise InputError(
+                f"{path}: record {number} has {found.get(name, 0)} value(s) of {name}, record 0 "
+                f"has {wanted.get(name, 0)}. All records of a file must be padded alike; make it "
+                "again."
+            )
+
+
+def _lengths(example):
+    """Dict from the name of each feature to the number of its values."""
+    return {
+        name: len(getattr(value, kind).value)
+        for name, value in example.features.feature.items()
+        if (kind := value.WhichOneof("kind"))
+    }

@@ -171,10 +171,14 @@ def naming_damaged_file(paths):
     """Around the loop over the batches: says which file a damaged record is in.
 
     Raises:
-      InputError: a checksum in one of `paths` is wrong.
+      InputError: a checksum in one of `paths` is wrong, or a record has other lengths than the
+        first one of its file.
     """
     try:
         yield
+    except tf.errors.InvalidArgumentError:
+        check.check_lengths(paths)
+        raise
     except tf.errors.DataLossError as error:
         for path in paths:
             records = iter(tf.data.TFRecordDataset(path))

@@ -98,6 +98,7 @@ def _check_identity(path, identity):
             f"{os.path.dirname(path)} holds the unfinished work of another build: "
             f"{'; '.join(differences)}. Run that build again to its end, or delete the directory."
         )
+    identity_lib.keep(path, identity)
 
 
 def write_arrays(path, header, *arrays):

@@ -88,7 +88,7 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
         speed = rates.examples_per_second
         print(f"Trained: {speed:.1f} examples/s, evaluation included.", flush=True)
     loop.log.event(total, "end")
-    loop.log.close()
+    loop.close()
     checkpoints.save(loop.model, os.path.join(directory.path, "last"))
     return scores
 

@@ -20,6 +20,7 @@ from bert_tf import identity as identity_lib
 from bert_tf.errors import InputError
 from bert_tf.progress import Progress
 from bert_tf.training import environment
+from bert_tf.training.directory_lock import DirectoryLock
 from bert_tf.training.guards import LossGuard, ReplicaCheck
 from bert_tf.training.interrupt import Interrupt
 from bert_tf.training.loss_scale import SMALLEST
@@ -27,6 +28,12 @@ from bert_tf.training.metrics_log import MetricsLog
 from bert_tf.training.state import State
 from bert_tf.training.update import AMOUNTS, Update
 from bert_tf.training.workers import Workers
+
+_NUM_GOOD = "num_good"  # of a call: updates before the first whose loss or gradients are not finite
+
+# Entries of identities of before: they change how sums are rounded, as the number of replicas does,
+# and a run that goes on with fewer devices needs more pieces.
+_ONCE_DECIDING = ("gradient_accumulation_steps",)
 
 
 class Loop:
@@ -49,7 +56,8 @@ class Loop:
       log: `metrics_log.MetricsLog`, once `restore` was called.
 
     Raises:
-      InputError: `directory` holds the state of a run with another identity.
+      InputError: `directory` holds the state of a run with another identity, or another process
+        trains in it.
     """
 
     def __init__(
@@ -80,8 +88,11 @@ class Loop:
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._workers = Workers(strategy)
         state_directory = os.path.join(directory, "training")
+        self._lock = None
         if self._workers.is_chief:
-            _check_identity(state_directory, identity)
+            check_identity(directory, identity)
+            self._lock = DirectoryLock(state_directory)
+            identity_lib.keep(_identity_file(directory), identity)
         # Named one by one: tf.train.Checkpoint does not see layers that Keras keeps in a list.
         weights = {variable.path: variable.value for variable in model.variables}
         parts = {"weights": weights, "optimizer": optimizer}
@@ -108,6 +119,12 @@ class Loop:
             environment=environment.describe(self._strategy),
         )
         return done
+
+    def close(self):
+        """Ends the log; other processes may then train in the directory."""
+        self.log.close()
+        if self._lock:
+            self._lock.release()
 
     def new_phase(self, sizes, is_new):
         """Logs what the batches are from here on.
@@ -183,17 +200,18 @@ class Loop:
     def _run(self, advance, num_steps, meter, after_update):
         """`advance` makes updates, so many at the most, and returns (their scalars, how many)."""
         first = done = self.step
-        progress = Progress("train", num_steps, "steps", done=done)
+        progress = Progress("train", num_steps, "steps", done=done, has_speed=False)
         with Interrupt(self._workers) as interrupt:
             while done < num_steps:
                 due = min(num_steps, done + self._save_steps - done % self._save_steps)
                 scalars, count = advance(due - done)
                 values = {name: float(value) for name, value in scalars.items()}
+                num_good = int(values.pop(_NUM_GOOD, count))
                 amounts = [values.pop(name) for name in AMOUNTS]
                 meter.advance(count, *map(int, amounts))
                 is_logged = done // self._log_steps < (done + count) // self._log_steps
                 done += count
-                self._check(done, values)
+                self._check(min(done, done - count + num_good + 1), values)
                 if is_logged or done == num_steps or done == first + count:
                     progress.advance(count, **self._log(values, done, meter.rates()))
                 else:
@@ -215,8 +233,8 @@ class Loop:
     def _log(self, values, step, rates):
         """Writes the line of a step; returns what the progress display shows."""
         norm = {"parameter_norm": self._norm()}
-        self.log.add(step, values | norm | rates.values())
-        return {"loss": f"{values['loss']:.4f}"} | rates.note()
+        self.log.add(step, values | norm | (rates.values() if rates else {}))
+        return {"loss": f"{values['loss']:.4f}"} | (rates.note() if rates else {})
 
     def _update_from_host(self, batch):
         """One update with a batch from the host; returns dict of float32 scalars.
@@ -244,31 +262,52 @@ class Loop:
     def _many_updates(self, next_batch, update_with, count):
         """`count` updates with batches from `tf.data`; the scalars are those of the last one.
 
+        One more, `_NUM_GOOD`, says how many came before the first that was not finite.
+
         `update_with` is called in one place, as a TPU compiles it for every place, and the number
         of updates done is read once and written once: it lies on the devices.
         """
         first, names = tf.identity(self._step), []
 
-        def advance(done, _, amounts):
+        def advance(done, _, amounts, num_good):
             scalars = update_with(next_batch(), first + tf.cast(done, tf.int64) + 1)
             names[:] = scalars
             amounts += tf.stack([tf.cast(scalars[name], tf.float64) for name in AMOUNTS])
-            return done + 1, tf.stack(list(scalars.values())), amounts
+            is_good = tf.math.is_finite(scalars["loss"])
+            if self._optimizer.loss_scale is None:
+                is_good &= tf.math.is_finite(scalars["gradient_norm"])
+            num_good += tf.cast(is_good & tf.equal(num_good, done), tf.int32)
+            return done + 1, tf.stack(list(scalars.values())), amounts, num_good
 
-        start = (tf.constant(0), tf.zeros([0]), tf.zeros([len(AMOUNTS)], tf.float64))
-        shapes = (start[0].shape, tf.TensorShape([None]), start[2].shape)
-        _, values, amounts = tf.while_loop(
+        zero = tf.constant(0)
+        start = (zero, tf.zeros([0]), tf.zeros([len(AMOUNTS)], tf.float64), zero)
+        shapes = (zero.shape, tf.TensorShape([None]), start[2].shape, zero.shape)
+        _, values, amounts, num_good = tf.while_loop(
             lambda done, *_: done < count, advance, start, shape_invariants=shapes
         )
         self._step.assign(first + tf.cast(count, tf.int64))
         scalars = {name: values[place] for place, name in enumerate(names)}
-        return scalars | dict(zip(AMOUNTS, tf.unstack(amounts), strict=True))
+        counted = (*tf.unstack(amounts), num_good)
+        return scalars | dict(zip((*AMOUNTS, _NUM_GOOD), counted, strict=True))
 
 
-def _check_identity(state_directory, identity):
-    path = os.path.join(state_directory, "identity.json")
-    if differences := identity_lib.differences(path, identity):
+def check_identity(directory, identity):
+    """Refuses a directory that holds the state of another run; writes nothing.
+
+    Args:
+      directory: str, the model directory.
+      identity: dict of what decides the course of the run.
+
+    Raises:
+      InputError: it does.
+    """
+    path = _identity_file(directory)
+    if differences := identity_lib.differences(path, identity, ignored=_ONCE_DECIDING):
         raise InputError(
-            f"{state_directory} holds the state of another run: {'; '.join(differences)}. "
+            f"{os.path.dirname(path)} holds the state of another run: {'; '.join(differences)}. "
             "Give a new --output_dir, or the options of that run (its flags.txt) to go on with it."
         )
+
+
+def _identity_file(directory):
+    return os.path.join(directory, "training", "identity.json")

@@ -4,6 +4,7 @@ Gradients arrive already summed over all replicas, so clipping and the moments s
 gradient of the global batch whatever the number of replicas.
 """
 
+import abc
 import math
 import typing
 
@@ -21,7 +22,7 @@ class _Step(typing.NamedTuple):
     correction_2: tf.Tensor
 
 
-class Optimizer(tf.Module):
+class Optimizer(tf.Module, abc.ABC):
     """What the two share: clipping, the loss scale, Adam's moments in float32.
 
     Made under the strategy's scope, so that the moments lie beside the weights.
@@ -134,8 +135,9 @@ class Optimizer(tf.Module):
             correction_2,
         )
 
+    @abc.abstractmethod
     def _update_one(self, variable, gradient, first, second, step, role):
-        raise NotImplementedError
+        """Updates a variable and its moments, by a clipped gradient that is not None."""
 
 
 class AdamW(Optimizer):

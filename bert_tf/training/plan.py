@@ -66,7 +66,7 @@ class PhasePlan:
         return self.step_seconds * self.phase.num_steps
 
 
-def plan(config, options, hardware, assumed_mfu=None):
+def plan(config, options, hardware, assumed_mfu=None, num_predictions=None):
     """Plans every phase.
 
     Args:
@@ -74,6 +74,7 @@ def plan(config, options, hardware, assumed_mfu=None):
       options: `PlanOptions`, or other options with its fields `phases` to `jit_compile`.
       hardware: `hardware.Hardware`.
       assumed_mfu: float in (0, 1], or None: that of `ASSUMED_MFU`.
+      num_predictions: list of int, of a row of each phase, or None: what the options say.
 
     Returns:
       list of `PhasePlan`.
@@ -84,9 +85,11 @@ def plan(config, options, hardware, assumed_mfu=None):
     found = phases.parse(options.phases, options)
     mfu = assumed_mfu or ASSUMED_MFU[hardware.chip.kind]
     rate = mfu * hardware.peak(options.dtype)
+    if num_predictions is None:
+        num_predictions = [_num_predictions(phase, options) for phase in found]
     return [
-        _plan_phase(config, options, hardware, phase, _num_predictions(phase, options), rate)
-        for phase in found
+        _plan_phase(config, options, hardware, *each, rate)
+        for each in zip(found, num_predictions, strict=True)
     ]
 
 
@@ -169,10 +172,10 @@ def _seconds(config, options, hardware, num_devices, amount, model_flops, rate):
     }
 
 
-def describe(config, options, hardware, assumed_mfu=None):
+def describe(config, options, hardware, assumed_mfu=None, num_predictions=None):
     """The plan as text; see `plan`."""
     mfu = assumed_mfu or ASSUMED_MFU[hardware.chip.kind]
-    plans = plan(config, options, hardware, mfu)
+    plans = plan(config, options, hardware, mfu, num_predictions)
     return plan_text.text(config, options, hardware, plans, mfu)
 
 

@@ -170,8 +170,8 @@ def _row(label, cells):
 
 
 def _bytes(number):
-    """In GB, 10^9 bytes, as sellers of hardware count."""
-    return f"{number / 1e9:.2f} GB"
+    """In GB, 10^9 bytes, as sellers of hardware count; below 10 MB in MB."""
+    return f"{number / 1e9:.2f} GB" if number >= 1e7 else f"{number / 1e6:.2f} MB"
 
 
 def _seconds(seconds):

@@ -17,9 +17,21 @@ from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.progress import Progress
 from bert_tf.records import check, manifest, read
-from bert_tf.training import finetune, flops, hardware, objectives, peak, phases, plan, report
+from bert_tf.training import (
+    finetune,
+    flops,
+    hardware,
+    history,
+    objectives,
+    peak,
+    phases,
+    plan,
+    recomputation,
+    report,
+)
 from bert_tf.training import pretraining_data as data_lib
 from bert_tf.training import start as start_lib
+from bert_tf.training.loop import check_identity
 from bert_tf.training.pretraining_data import PhaseData
 from bert_tf.training.throughput import Meter
 
@@ -32,6 +44,7 @@ def run(options):
     """
     start = start_lib.check(options)
     objective = objectives.PRETRAINING_OBJECTIVES[options.objective]
+    _check_direction(start.checkpoint, objective)
     start = dataclasses.replace(
         start, config=dataclasses.replace(start.config, is_causal=objective.is_causal)
     )
@@ -57,7 +70,10 @@ def run(options):
     )
     flagging.announce(options)
     if options.dry_run:
-        print(_plan(start.config, options), flush=True)
+        check_identity(directory.path, _identity(course, options))
+        if start.checkpoint:
+            start_lib.initial_model(start, directory)  # raises if the weights do not fit
+        print(_plan(start.config, course, options, objective), flush=True)
         return
     if options.do_train:
         loop = _train(start, course, options, strategy, directory, objective)
@@ -65,7 +81,8 @@ def run(options):
         if options.do_eval and options.use_tpu:
             model = directory.build_model("last")  # for the host, which evaluates
     else:
-        loop, model, step = None, start_lib.trained_model(directory, start), 0
+        loop, model = None, start_lib.trained_model(directory, start)
+        step = _num_updates_made(directory)
     if options.do_eval and start_lib.is_chief(strategy):
         metrics = evaluate(model, eval_records, objective, options)
         finetune.write_results(options.output_dir, {"global_step": step} | metrics)
@@ -73,12 +90,36 @@ def run(options):
             loop.log.evaluation(step, metrics)
     if loop:
         loop.log.event(step, "end")
-        loop.log.close()
+        loop.close()
         if start_lib.is_chief(strategy):
             print(f"Report: {report.write(directory.path)}", flush=True)
 
 
-def _plan(config, options):
+def _check_direction(checkpoint, objective):
+    """Refuses weights that read from the left for a model that reads both ways, and the reverse."""
+    config = checkpoint.config if checkpoint else None
+    if config and config.is_causal != objective.is_causal:
+        fitting = [
+            name
+            for name, each in objectives.PRETRAINING_OBJECTIVES.items()
+            if each.is_causal == config.is_causal
+        ]
+        raise InputError(
+            f"--init_checkpoint={checkpoint.path} has is_causal {str(config.is_causal).lower()} in "
+            "the config beside it, and --objective wants the other. Give --objective="
+            f"{' or '.join(fitting)}, or another checkpoint."
+        )
+
+
+def _num_updates_made(directory):
+    """Updates behind the weights of a finished run; 0 where there are none in the directory."""
+    if not os.path.isdir(directory.weights("last")):
+        return 0
+    ends = history.read(os.path.join(directory.path, history.NAME)).events("end")
+    return ends[-1]["step"] if ends else 0
+
+
+def _plan(config, course, options, objective):
     """What the run would take on this machine."""
     if options.use_tpu:
         return (
@@ -88,7 +129,9 @@ def _plan(config, options):
     shared = {field.name for field in dataclasses.fields(plan.PlanOptions)} & vars(options).keys()
     values = {name: getattr(options, name) for name in shared}
     planned = plan.PlanOptions(**values, hardware="this machine")
-    return plan.describe(config, planned, hardware.here(options.dtype))
+    num_predictions = [_sizes(each, objective)[1] for each in course]
+    here = hardware.here(options.dtype)
+    return plan.describe(config, planned, here, num_predictions=num_predictions)
 
 
 def _phase_data(start, phase, number, options, objective):
@@ -132,11 +175,9 @@ def _identity(course, options):
     """What decides the course of the run."""
     names = (*start_lib.COURSE, "num_warmup_steps", "objective", "dynamic_masking")
     identity = {name: getattr(options, name) for name in names}
-    # Padding changes the order of sums, and pieces do.
-    identity |= {
-        "gradient_accumulation_steps": options.gradient_accumulation_steps,
-        "length_buckets": options.length_buckets or ("full" if options.has_static_shapes else None),
-    }
+    # Rows that are sorted by length have other places in the batch, and so other dropout masks.
+    full = "full" if options.has_static_shapes else None
+    identity["length_buckets"] = options.length_buckets or full
     paths = sorted({path for each in course for path in each.records.paths})
     identity["phases"] = [dataclasses.astuple(each.phase) for each in course]
     identity["phases"] = [list(each) for each in identity["phases"]]
@@ -176,7 +217,11 @@ def _train(start, course, options, strategy, directory, objective):
         record_files,
         jit_compile=options.jit_compile and not options.use_tpu,
     )
-    loop.model.encoder.recompute = options.recompute
+    recomputation.set_up(
+        loop.model.encoder,
+        recompute=options.recompute,
+        is_compiled=options.jit_compile or options.use_tpu,
+    )
     done = loop.restore()
     print(
         f"Pre-training: {sum(reader.num_records for reader in readers)} records in "
@@ -256,10 +301,11 @@ def evaluate(model, records, objective, options):
         batches = batches.take(options.max_eval_steps)
     totals = collections.defaultdict(lambda: np.zeros(2))
     progress = Progress("evaluate", None, "batches")
-    for batch in batches:
-        for name, pair in measure(batch).items():
-            totals[name] += [float(value) for value in pair]
-        progress.advance()
+    with read.naming_damaged_file(records.paths):
+        for batch in batches:
+            for name, pair in measure(batch).items():
+                totals[name] += [float(value) for value in pair]
+            progress.advance()
     progress.close()
     means = {name: total / max(1.0, count) for name, (total, count) in totals.items()}
     return means | {"loss": sum(means[name] for name in objective.losses)}

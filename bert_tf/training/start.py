@@ -20,7 +20,8 @@ from bert_tf.training.schedules import Schedule
 from bert_tf.training.workers import Workers
 
 # Regular expressions of our paths, so that they serve a checkpoint of any format.
-_PRETRAINING_HEADS = (r"(masked_lm|next_sentence)/.*",)
+_PAIR_HEAD = (r"next_sentence/.*",)
+_PRETRAINING_HEADS = (r"masked_lm/.*", *_PAIR_HEAD)
 _CLASSIFIER_HEAD = (r"classifier/.*",)
 _SPAN_HEAD = (r"span/.*",)
 _ALL_HEADS = _PRETRAINING_HEADS + _CLASSIFIER_HEAD + _SPAN_HEAD
@@ -203,8 +204,7 @@ def new_loop(
       identity, record_files, jit_compile: see `loop.Loop`.
     """
     with strategy.scope():
-        model = model_directory.new_model(start.config, directory.card)
-        _load_initial_weights(model, start.checkpoint, directory.card.kind)
+        model = initial_model(start, directory)
         if is_chief(strategy):
             _describe(directory, start)
         optimizer = _new_optimizer(options, model, schedule)
@@ -239,17 +239,35 @@ def _new_optimizer(options, model, schedule):
     )
 
 
-def _load_initial_weights(model, checkpoint, kind):
-    """Fills the model from a checkpoint; heads that it lacks stay fresh. Says so aloud."""
-    if checkpoint is None:
+def initial_model(start, directory):
+    """The model with its initial weights; says aloud where they come from.
+
+    Args:
+      start: `Start`; heads that its checkpoint lacks stay fresh.
+      directory: `ModelDirectory`, see `model_directory.prepare`.
+
+    Raises:
+      InputError: the checkpoint does not fit the model.
+    """
+    model = model_directory.new_model(start.config, directory.card)
+    if start.checkpoint is None:
         print("No --init_checkpoint: every weight starts random.", flush=True)
-        return
-    report = checkpoints.load(model, checkpoint, skip=_SKIPPED_HEADS[kind], fresh=_FRESH)
-    print(report, flush=True)
+        return model
+    skipped = _skipped_heads(directory.card)
+    print(checkpoints.load(model, start.checkpoint, skip=skipped, fresh=_FRESH), flush=True)
+    return model
+
+
+def _skipped_heads(card):
+    """Those of a checkpoint that training leaves there; a model of one text has none for pairs."""
+    has_no_pair = card.kind == "pretrain" and card.num_texts == 1
+    return _SKIPPED_HEADS[card.kind] + (_PAIR_HEAD if has_no_pair else ())
 
 
 def trained_model(directory, start):
     """The best weights of a model directory; without any, those of `--init_checkpoint`.
+
+    The outputs of a classifier are put in the order of the directory's labels.
 
     Args:
       directory: `ModelDirectory`, see `model_directory.prepare`.
@@ -266,10 +284,33 @@ def trained_model(directory, start):
             f"--output_dir={directory.path} holds no weights and --init_checkpoint is not given; "
             "train first (--do_train), or name a fine-tuned checkpoint."
         )
-    model = model_directory.new_model(start.config, directory.card)
-    print(checkpoints.load(model, start.checkpoint, skip=_PRETRAINING_HEADS), flush=True)
+    card = directory.card
+    model = model_directory.new_model(start.config, card)
+    skipped = _skipped_heads(card) if card.kind == "pretrain" else _PRETRAINING_HEADS
+    print(checkpoints.load(model, start.checkpoint, skip=skipped), flush=True)
+    if card.kind == "classify" and start.checkpoint.labels not in ((), card.labels):
+        _put_outputs_in_order(model.classifier, start.checkpoint, card.labels)
     _describe(directory, start)
     return model
+
+
+def _put_outputs_in_order(head, checkpoint, labels):
+    """Gives a head that `checkpoint` trained the order of `labels`; upper and lower case are one.
+
+    Labels of other names are taken to be these in the checkpoint's order, and that is said aloud.
+    """
+    theirs = [label.casefold() for label in checkpoint.labels]
+    wanted = [label.casefold() for label in labels]
+    if sorted(theirs) != sorted(wanted) or len(set(theirs)) < len(theirs):
+        print(
+            f"WARNING: {checkpoint.path} calls its outputs {', '.join(checkpoint.labels)}; they "
+            f"are taken, in this order, for {', '.join(labels)}.",
+            flush=True,
+        )
+        return
+    order = [theirs.index(label) for label in wanted]
+    for variable in (head.kernel, head.bias):
+        variable.assign(keras.ops.take(variable, order, axis=-1))
 
 
 def _describe(directory, start):

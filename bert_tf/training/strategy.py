@@ -7,6 +7,11 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 
+_TF_CONFIG = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}},'
+    " the index its own on each host."
+)
+
 
 def make(distribution_strategy):
     """Makes the strategy that `--distribution_strategy` names.
@@ -18,15 +23,14 @@ def make(distribution_strategy):
       `tf.distribute.Strategy`.
 
     Raises:
-      InputError: multi_worker without TF_CONFIG.
+      InputError: multi_worker without TF_CONFIG, or a TF_CONFIG that names no cluster.
     """
     if distribution_strategy in ("auto", "multi_worker") and _num_workers() > 1:
         return tf.distribute.MultiWorkerMirroredStrategy()
     if distribution_strategy == "multi_worker":
         raise InputError(
             "--distribution_strategy=multi_worker needs the environment variable TF_CONFIG, with "
-            'two or more workers: {"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": '
-            '{"type": "worker", "index": 0}}, the index its own on each host.'
+            f"two or more workers: {_TF_CONFIG}"
         )
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     if distribution_strategy == "mirrored" or (distribution_strategy == "auto" and len(gpus) > 1):
@@ -52,7 +56,21 @@ def mirrored(devices):
 
 def _num_workers():
     """Processes that TF_CONFIG names; 0 without it."""
-    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        return 0
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"The environment variable TF_CONFIG is not JSON ({error}): {text!r}. It should be as "
+            f"in {_TF_CONFIG}"
+        ) from None
+    cluster = found.get("cluster", {}) if isinstance(found, dict) else None
+    if not isinstance(cluster, dict):
+        raise InputError(
+            f"The environment variable TF_CONFIG is {text!r}; it should be as in {_TF_CONFIG}"
+        )
     return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker"))
 
 

@@ -38,6 +38,7 @@ class Rates:
     def note(self):
         """Dict of texts for the progress display."""
         note = {
+            "steps/s": f"{self.steps_per_second:.3g}",
             "tokens/s": f"{self.tokens_per_second:.0f}",
             "real": f"{100 * self.real_share:.0f} %",
         }
@@ -53,8 +54,8 @@ _Mark = collections.namedtuple("_Mark", "time steps examples tokens positions fl
 class Meter:
     """Turns amounts and a clock into rates.
 
-    The first call of a phase traces and compiles; as soon as there is a second one, the first no
-    longer counts.
+    The first call of a phase traces and compiles: nothing is known until it is over, and it never
+    counts.
 
     Args:
       phases: list of `phases.Phase`, the whole run.
@@ -73,7 +74,7 @@ class Meter:
         self._flops = list(flops_per_token or [1.0] * len(self._phases))
         self._first, self._peak, self._clock = step, peak_flops, clock
         self._marks = collections.deque([_Mark(clock(), 0, 0, 0, 0, 0.0, 0.0)])
-        self._phase, self._num_calls = None, 0
+        self._phase = None
 
     def advance(self, num_steps, num_tokens, num_positions):
         """Counts updates, all of one phase, that are done by now.
@@ -85,10 +86,6 @@ class Meter:
         """
         last = self._marks[-1]
         index = self._phase_at(self._first + last.steps)
-        self._num_calls = self._num_calls + 1 if index == self._phase else 1
-        self._phase = index
-        if self._num_calls == 2:
-            self._marks = collections.deque([last])
         amounts = (
             num_steps,
             num_steps * self._phases[index].batch_size,
@@ -99,13 +96,16 @@ class Meter:
         )
         sums = (old + new for old, new in zip(last[1:], amounts, strict=True))
         self._marks.append(_Mark(self._clock(), *sums))
+        if index != self._phase:
+            self._phase = index
+            self._marks = collections.deque([self._marks[-1]])
         while (
             len(self._marks) > 2 and self._marks[1].time <= self._marks[-1].time - _WINDOW_SECONDS
         ):
             self._marks.popleft()
 
     def rates(self):
-        """`Rates`, or None before the first `advance`."""
+        """`Rates`, or None before the second `advance` of a phase."""
         first, last = self._marks[0], self._marks[-1]
         if first is last:
             return None

@@ -78,3 +78,9 @@ def test_a_long_list_is_cut():
     lines = accounting.listing("too many", [str(i) for i in range(23)])
     assert lines[0] == "too many (23):" and lines[-1] == "  and 3 more" and len(lines) == 22
     assert accounting.listing("none", []) == []
+
+
+def test_a_pattern_that_leaves_nothing_out():
+    found = names(ARRAYS, skip=("q", "encoder/layer_1/.*", "embeddings.position_ids"))
+    assert found.skipped == ("q",)
+    assert found.unmatched == ("encoder/layer_1/.*", "embeddings.position_ids")

@@ -25,12 +25,21 @@ def test_a_written_directory_is_one_that_predicts(kind, tmp_path):
     samples.assert_equal_arrays(values, given.arrays)
 
 
-@pytest.mark.parametrize("name", ["", "last"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "last"] + [f"last/bert_model.ckpt{end}" for end in ("", ".index", ".data-00000-of-00001")],
+)
 def test_the_card_is_read_from_the_directory_and_from_its_weights(name, tmp_path):
     folder = write(samples.contents("tag", tmp_path / "given"), tmp_path / "out")
     found = lib.open(lib.find(str(folder / name)))
     assert (found.kind, found.labels, found.do_lower_case) == ("tag", samples.LABELS, True)
     assert found.vocab_file == str(folder / "vocab.txt")
+
+
+def test_other_files_beside_the_weights_are_none(tmp_path):
+    folder = write(samples.contents("tag", tmp_path / "given"), tmp_path / "out")
+    for name in ("bert_config.json", "last/another.ckpt", "last/bert_model.ckpt.index.json"):
+        assert lib.find(str(folder / name)) is None
 
 
 def test_a_model_without_a_next_sentence_head(tmp_path):

@@ -177,3 +177,11 @@ def test_a_pooler_that_is_not_there_is_made_as_training_would_start_it(tmp_path)
     assert 0.8 < kernel.std() / given.config.initializer_range < 0.95  # 0.88 of the uncut normal
     assert found.with_pooler() is found
     assert len(given.arrays) + 2 == len(found.arrays)
+
+
+def test_a_classifier_of_texts_without_its_pooler(tmp_path):
+    arrays = hugging_face("classify", tmp_path, without=("encoder/pooler",))
+    with pytest.raises(InputError, match="holds no pooler. .* --kind=tag"):
+        lib.read(in_memory(arrays))
+    found, _ = lib.read(in_memory(arrays), kind="tag")
+    assert found.kind == "tag"

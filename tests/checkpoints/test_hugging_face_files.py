@@ -94,6 +94,8 @@ def test_labels_are_ordered_by_number(tmp_path):
     [
         ({"problem_type": None}, "classify"),
         ({"problem_type": None, "id2label": {"0": "LABEL_0"}}, "regress"),
+        ({"problem_type": None, "id2label": {}, "num_labels": 1}, "regress"),
+        ({"problem_type": None, "id2label": {}, "num_labels": 3}, "classify"),
         ({"problem_type": "multi_label_classification"}, "multi_label"),
         ({"architectures": ["SomebodysBert"]}, None),
         ({"architectures": None}, None),
@@ -155,7 +157,9 @@ def test_shards(tmp_path):
     folder.mkdir()
     lib.write(given, str(folder), max_shard_bytes=10_000)
     assert len(list(folder.glob("model-*-of-*.safetensors"))) > 3
-    assert lib.find(str(folder)) == str(folder / "model.safetensors.index.json")
+    index = str(folder / "model.safetensors.index.json")
+    shards = [str(path) for path in folder.glob("model-*")]
+    assert {lib.find(path) for path in (str(folder), index, *shards)} == {index}
     found, _ = contents_lib.read(lib.open(lib.find(str(folder))))
     samples.assert_equal_arrays(found.arrays, given.arrays)
 
@@ -202,3 +206,23 @@ def test_another_architecture_without_a_config(tmp_path):
     safetensors.numpy.save_file(arrays, folder / "model.safetensors")
     with pytest.raises(InputError, match="another architecture, RoBERTa"):
         lib.open(str(folder / "model.safetensors"))
+
+
+def test_a_config_that_does_not_say_whose_gelu_it_means(tmp_path):
+    folder, _ = written(tmp_path, "encoder")
+    (folder / "config.json").unlink()
+    (folder / "bert_config.json").write_text(harness.config().to_json())
+    (note,) = lib.open(str(folder / "model.safetensors")).notes
+    assert "bert_config.json has no model_type" in note and "tanh" in note
+    exact = harness.config(hidden_act="gelu_erf")
+    (folder / "bert_config.json").write_text(exact.to_json())
+    assert lib.open(str(folder / "model.safetensors")).notes == ()
+
+
+def test_tokens_that_the_vocabulary_lacks(tmp_path):
+    folder, _ = written(tmp_path, "encoder")
+    (folder / "added_tokens.json").write_text(json.dumps({"[MASK]": 4, "[new]": 101}))
+    (note,) = lib.open(str(folder / "model.safetensors")).notes
+    assert "(1, e.g. [new])" in note and "--vocab_file" in note
+    (folder / "added_tokens.json").write_text(json.dumps({"[MASK]": 4}))
+    assert lib.open(str(folder / "model.safetensors")).notes == ()

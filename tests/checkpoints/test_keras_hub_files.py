@@ -138,6 +138,14 @@ def test_a_preset_is_found_by_its_directory_or_a_file(name, preset):
     assert keras_hub_files.find(str(preset / name)).rstrip("/") == str(preset)
 
 
+def test_a_preset_is_found_by_a_shard(tmp_path):
+    for name in ("model_00000.weights.h5", "model_0.weights.h5"):
+        (tmp_path / name).touch()
+    assert keras_hub_files.find(str(tmp_path / "model_00000.weights.h5")) == str(tmp_path)
+    assert keras_hub_files.find(str(tmp_path / "model_0.weights.h5")) is None
+    assert keras_hub_files.find(str(tmp_path / "model_00001.weights.h5")) is None
+
+
 def test_layout_of_keras_2(preset):
     """Layers under the attribute of the model, projections under private names."""
     wanted, _ = contents.read(open_checkpoint(preset))

@@ -55,6 +55,7 @@ def test_another_kind_than_the_one_told_is_refused():
         ("regress", 2, (), "has 2 outputs"),
         ("classify", 3, ("a", "b"), "3 outputs and there are 2 labels: a, b"),
         ("tag", 2, ("a", "b", "c"), "2 outputs and there are 3 labels"),
+        ("span", 0, ("a", "b"), "kind 'span' has no labels; --labels=a,b"),
     ],
 )
 def test_outputs_that_contradict_kind_or_labels(kind, num_outputs, labels, message):
@@ -68,3 +69,17 @@ def test_labels_that_nobody_gave_are_none():
     assert paths.default_labels(2) == ("LABEL_0", "LABEL_1")
     assert paths.told_labels(["LABEL_0", "LABEL_1"]) == ()
     assert paths.told_labels(["LABEL_1", "LABEL_0"]) == ("LABEL_1", "LABEL_0")
+
+
+@pytest.mark.parametrize("kind", ["classify", "regress", "choice", "pretrain"])
+def test_a_head_that_reads_a_pooler_wants_one(kind):
+    found = {path for path in paths.shapes(harness.config()) if not path.startswith(paths.POOLER)}
+    head = "next_sentence" if kind == "pretrain" else "classifier"
+    with pytest.raises(InputError, match=f"reads the pooler, .* no pooler.*--skip='{head}/"):
+        paths.check_pooler(kind, found, "x")
+    paths.check_pooler(kind, found | set(paths.POOLER), "x")
+
+
+@pytest.mark.parametrize("kind", ["encoder", "tag", "span", "pretrain"])
+def test_the_others_do_not(kind):
+    paths.check_pooler(kind, {"classifier/kernel", "masked_lm/output_bias"}, "x")

@@ -1,6 +1,9 @@
 import json
+import pathlib
 import pickle
 import struct
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -135,3 +138,20 @@ def test_a_type_that_numpy_has_not(tmp_path):
     assert shapes == {"a": (12,)}
     with pytest.raises(InputError, match="of a type that NumPy has not"):
         read("a")
+
+
+_READS_BFLOAT16 = """
+import sys
+from bert_tf.checkpoints import safetensors_files
+_, read = safetensors_files.open_file(sys.argv[1])
+print(read("a").astype("float32").tolist(), "tensorflow" in sys.modules)
+"""
+
+
+def test_bfloat16_needs_no_other_library_to_have_been_imported(tmp_path):
+    header = {"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}
+    path = raw(tmp_path / "x.safetensors", header, b"\xc0\x3f\x00\xc0")  # 1.5, -2
+    root = pathlib.Path(__file__).parents[2]
+    command = [sys.executable, "-c", _READS_BFLOAT16, path]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "[1.5, -2.0] False\n"

@@ -108,3 +108,9 @@ def test_every_name_and_shape_of_real_checkpoints(name, vocab_size, kind, not_we
     assert {n: array.shape for n, array in names.items()} == {
         n: shape for n, shape in shapes.items() if n not in not_weights
     }
+
+
+@pytest.mark.parametrize("end", ["", ".index", ".meta", ".data-00000-of-00001"])
+def test_the_name_of_any_of_its_files(end):
+    assert lib.find(f"{TINY / lib.PREFIX}{end}") == str(TINY / lib.PREFIX)
+    assert lib.find(f"{TINY / lib.PREFIX}s{end}") is None

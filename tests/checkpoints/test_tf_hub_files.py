@@ -52,12 +52,23 @@ def test_nothing_of_the_graph_is_run(export, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "part", ["", "saved_model.pb", "variables/variables", "variables/variables.index"]
+    "part",
+    ["", "saved_model.pb", "variables"]
+    + [f"variables/variables{end}" for end in ("", ".index", ".data-00000-of-00001")],
 )
 def test_an_export_is_found_by_its_directory_or_a_part(part, export):
     directory, _ = export
     assert tf_hub_files.find(str(directory / part)).rstrip("/") == str(directory)
     assert open_checkpoint(directory / part).format == "tf_hub"
+
+
+def test_a_part_is_found_from_inside_and_what_is_none_is_not(export, monkeypatch):
+    directory, _ = export
+    monkeypatch.chdir(directory)
+    assert tf_hub_files.find("variables/variables") == str(directory)
+    assert tf_hub_files.find("variables/nothing") is None
+    monkeypatch.chdir(directory / "variables")
+    assert tf_hub_files.find("variables") == str(directory)
 
 
 def test_dropout_comes_from_what_keras_left(copy):

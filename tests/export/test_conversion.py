@@ -171,3 +171,66 @@ def test_a_vocabulary_that_does_not_match(tmp_path):
 def test_a_casing_that_contradicts_the_vocabulary_is_said(tmp_path, capsys):
     convert(source(tmp_path), "tf1", tmp_path / "out", do_lower_case=False)
     assert "do_lower_case=False, but the vocabulary is uncased" in capsys.readouterr().out
+
+
+def test_the_path_of_the_weights_of_a_model_directory_keeps_what_it_is(tmp_path):
+    path = source(tmp_path, "tag", "bert_tf")
+    checkpoint = convert(f"{path}/last/bert_model.ckpt", "huggingface", tmp_path / "out")
+    assert (checkpoint.kind, checkpoint.labels) == ("tag", samples.LABELS)
+
+
+def test_a_pattern_that_leaves_nothing_out_is_said(tmp_path, capsys):
+    convert(source(tmp_path), "tf1", tmp_path / "out", skip="next_sentense/.*")
+    assert "--skip: 'next_sentense/.*' leaves nothing out" in capsys.readouterr().out
+
+
+def test_a_comma_in_braces_divides_nothing(tmp_path):
+    skip = "masked_lm/.*,next_sentence/.{1,9}"
+    assert convert(source(tmp_path), "tf1", tmp_path / "out", skip=skip).kind == "encoder"
+
+
+def test_labels_are_taken_without_the_spaces_around_them(tmp_path):
+    labels = ", ".join(samples.LABELS)
+    path = source(tmp_path, "classify", "tf1")
+    assert convert(path, "huggingface", tmp_path / "out", labels=labels).labels == samples.LABELS
+
+
+@pytest.mark.parametrize("labels", ["a,b,a", "a,,b", "a,b,"])
+def test_labels_that_are_none(tmp_path, labels):
+    path = source(tmp_path, "classify", "tf1")
+    with pytest.raises(InputError, match=f"--labels={labels} has a label twice, or an empty one"):
+        convert(path, "huggingface", tmp_path / "out", labels=labels)
+
+
+@pytest.mark.parametrize("output", ["", ".", ".."])
+def test_the_working_directory_is_never_replaced(tmp_path, monkeypatch, output):
+    path = source(tmp_path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    with pytest.raises(InputError, match="is the working directory, or around it"):
+        convert(path, "tf1", output)
+
+
+def test_an_output_that_cannot_be_written(tmp_path):
+    path = source(tmp_path)
+    with pytest.raises(InputError, match="cannot be written: .*vocab.txt"):
+        convert(path, "tf1", f"{path}/vocab.txt/out")
+
+
+def test_a_config_that_gives_the_weights_another_meaning(tmp_path):
+    """Every shape fits: 21 units are 3 heads of 7 or 7 heads of 3."""
+    path, given = source(tmp_path, "pretrain", "tf1"), tmp_path / "bert_config.json"
+    given.write_text(harness.config(num_attention_heads=7).to_json())
+    with pytest.raises(InputError, match="num_attention_heads is 3 in the config beside .* 7 in"):
+        convert(path, "huggingface", tmp_path / "out", bert_config_file=str(given))
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_vocabulary_than_the_one_beside_the_source_is_said(tmp_path, capsys):
+    path = source(tmp_path)
+    tokens = (tmp_path / "given" / "vocab.txt").read_text().split()
+    (tmp_path / "other.txt").write_text("\n".join([*tokens[:-1], "last"]) + "\n")
+    convert(path, "tf1", tmp_path / "out", vocab_file=str(tmp_path / "other.txt"))
+    assert "other.txt is another vocabulary than the source's" in capsys.readouterr().out
+    convert(path, "tf1", tmp_path / "out", vocab_file=str(tmp_path / "given" / "vocab.txt"))
+    assert "another vocabulary" not in capsys.readouterr().out

@@ -169,7 +169,23 @@ def test_a_damaged_record_is_found(paths, tmp_path):
                 pass
 
 
+def test_a_record_of_another_length_is_named(paths, tmp_path):
+    odd = str(tmp_path / "odd")
+    found = list(tf.data.TFRecordDataset(paths[0]).as_numpy_iterator())
+    example = tf.train.Example.FromString(found[3])
+    example.features.feature["input_ids"].int64_list.value.append(0)
+    records.write_file(odd, [*found[:3], example.SerializeToString()])
+    files = [paths[1], odd]
+    batches = reader(files, batch_size=2).once()
+    with pytest.raises(InputError, match="odd: record 3 has 8 value.*of input_ids, record 0 has 7"):
+        with read.naming_damaged_file(files):
+            for _ in batches:
+                pass
+
+
 def test_other_errors_pass_by(paths):
+    with pytest.raises(tf.errors.InvalidArgumentError), read.naming_damaged_file(paths):
+        raise tf.errors.InvalidArgumentError(None, None, "of something else")
     with pytest.raises(KeyError), read.naming_damaged_file(paths):
         raise KeyError
 

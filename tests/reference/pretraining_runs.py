@@ -10,6 +10,23 @@ import tensorflow as tf
 from bert_tf.training import start as start_lib
 from bert_tf.training.loop import Loop
 
+CONFIG = {
+    "hidden_size": 22,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 37,
+    "max_position_embeddings": 31,
+}
+
+
+def write_model(directory, tokens, drop_prob, **changes):
+    """Writes the bert_config.json of the smallest model and its vocab.txt into a directory."""
+    config = CONFIG | {"vocab_size": len(tokens)} | changes
+    config |= {"hidden_dropout_prob": drop_prob, "attention_probs_dropout_prob": drop_prob}
+    (directory / "bert_config.json").write_text(json.dumps(config))
+    (directory / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
+    return directory
+
 
 def weights(directory):
     """Dict from name to array of the last weights of a model directory."""

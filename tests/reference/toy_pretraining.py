@@ -10,7 +10,7 @@ from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.modeling import models
 from bert_tf.records import static_pieces
-from bert_tf.training import objectives, roles
+from bert_tf.training import objectives, recomputation, roles
 from bert_tf.training.loss_scale import LossScale
 from bert_tf.training.optimizer import LAMB, AdamW
 from bert_tf.training.schedules import Schedule
@@ -52,7 +52,8 @@ def parts(strategy, objective="mlm_nsp", optimizer="adamw", has_loss_scale=False
 def update(strategy, jit_compile=False, recompute=False, **kwargs):
     """(model, `Update`)."""
     model, objective, optimizer = parts(strategy, **kwargs)
-    model.encoder.recompute = recompute
+    is_compiled = jit_compile or isinstance(strategy, tf.distribute.TPUStrategy)
+    recomputation.set_up(model.encoder, recompute=recompute, is_compiled=is_compiled)
     return model, Update(
         model, objective, optimizer, strategy, random_seed=3, jit_compile=jit_compile
     )

@@ -62,6 +62,7 @@ THEIRS = {
     "bert_tf.modeling": {"keras"},
     "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
     "bert_tf.checkpoints.keras_hub_files": {"h5py", "numpy"},
+    "bert_tf.checkpoints.safetensors_files": {"ml_dtypes", "numpy", "safetensors"},
     "bert_tf.checkpoints.saved_model": {"google", "tensorflow"},
     "bert_tf.checkpoints.download": {"google_crc32c", "requests"},
     "bert_tf.tasks": {"numpy", "scipy"},

@@ -160,6 +160,11 @@ def test_another_run_is_not_mixed_into_a_directory(tmp_path):
         make_loop(tmp_path, identity={"learning_rate": 0.2, "seed": 3})
 
 
+def test_pieces_are_no_part_of_what_a_run_is(tmp_path):
+    make_loop(tmp_path, identity={"gradient_accumulation_steps": 2, "seed": 3})
+    make_loop(tmp_path, identity={"seed": 3})
+
+
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_state(tmp_path):
     loop = make_loop(tmp_path, save_steps=1)
     run(loop, batches(), 1)

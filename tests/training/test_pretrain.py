@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -14,8 +15,11 @@ import tensorflow as tf
 
 from bert_tf import options
 from bert_tf.errors import InputError
+from bert_tf.records import check as read_check
+from bert_tf.records import global_batches
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import pretrain
+from bert_tf.training.guards import DivergedError
 from bert_tf.training.loop import Loop
 from tests.reference import records
 from tests.reference.pretraining_runs import (
@@ -25,28 +29,17 @@ from tests.reference.pretraining_runs import (
     losses,
     on_replicas,
     weights,
+    write_model,
 )
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
-CONFIG = {
-    "vocab_size": len(TOKENS),
-    "hidden_size": 22,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 37,
-    "max_position_embeddings": 31,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
 SIZES = {"T": 17, "P": 3}
 
 
 @pytest.fixture
 def bert(tmp_path):
-    (tmp_path / "bert_config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
-    return tmp_path
+    return write_model(tmp_path, TOKENS, 0.0)
 
 
 def write_records(bert, name, sizes, **changes):
@@ -109,12 +102,10 @@ def test_the_number_of_predictions_is_that_of_the_records_unless_given(bert):
 @pytest.fixture
 def dropout(bert):
     """The directory, with a config that drops."""
-    rates = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
-    (bert / "bert_config.json").write_text(json.dumps(CONFIG | rates))
-    return bert
+    return write_model(bert, TOKENS, 0.1)
 
 
-def many_records(bert, name, num_tokens, count=23, **changes):
+def many_records(bert, name, num_tokens, count=23, num_slots=3, **changes):
     """Records of `num_tokens` at the most, with repeated words."""
     rng = random.Random(num_tokens)
     values = []
@@ -128,13 +119,13 @@ def many_records(bert, name, num_tokens, count=23, **changes):
                 [rng.randrange(5, len(TOKENS)) for _ in positions],
                 type_ids=[0] * (len(text) + 2) + [1] * 2,
                 pair_label=number % 2,
-                sizes={"T": num_tokens, "P": 3},
+                sizes={"T": num_tokens, "P": num_slots},
             )
         )
     (bert / name).mkdir()
     path = records.write_file(bert / name / "a.tfrecord", values)
     if changes:
-        lengths = {"max_seq_length": num_tokens, "max_predictions_per_seq": 3}
+        lengths = {"max_seq_length": num_tokens, "max_predictions_per_seq": num_slots}
         records.enter([path], Vocabulary(TOKENS), **lengths | changes)
     return path
 
@@ -311,7 +302,9 @@ def test_a_dry_run_prints_what_it_would_take_and_writes_nothing(bert, capsys):
 def test_a_dry_run_plans_for_what_compiles(bert, monkeypatch, jit_compile):
     planned = []
     monkeypatch.setattr(
-        pretrain.plan, "describe", lambda config, options, hardware: planned.append(options) or ""
+        pretrain.plan,
+        "describe",
+        lambda config, options, hardware, num_predictions: planned.append(options) or "",
     )
     monkeypatch.setattr(pretrain.hardware, "here", lambda dtype: None)
     path = many_records(bert, "records", 17)
@@ -319,3 +312,83 @@ def test_a_dry_run_plans_for_what_compiles(bert, monkeypatch, jit_compile):
     values |= {"input_file": path, "max_seq_length": 17, "num_warmup_steps": 0, "dry_run": True}
     pretrain.run(options.PreTraining(**values, jit_compile=jit_compile))
     assert [each.jit_compile for each in planned] == [jit_compile]
+
+
+def dry_run(bert, **changes):
+    values = {"bert_config_file": f"{bert}/bert_config.json", "output_dir": f"{bert}/dry.out"}
+    values |= {"max_seq_length": 17, "num_warmup_steps": 0, "dry_run": True}
+    pretrain.run(options.PreTraining(**values | changes))
+
+
+def test_a_dry_run_plans_for_the_predictions_of_the_records(bert, capsys):
+    # 15 % of 17 tokens would be 3.
+    short = many_records(bert, "short", 17, num_slots=5, objective="nsp")
+    dry_run(bert, input_file=short)
+    assert re.search(r"predictions per example +5\n", capsys.readouterr().out)
+    long = many_records(bert, "long", 29, num_slots=7)  # without a manifest
+    dry_run(bert, input_file=f"{short},{long}", phases="17:3,29:2")
+    assert re.search(r"predictions per example +5 +7\n", capsys.readouterr().out)
+    dry_run(bert, input_file=short, objective="ltr_nsp")
+    assert re.search(r"predictions per example +17\n", capsys.readouterr().out)
+
+
+def test_a_dry_run_refuses_what_a_run_would(bert):
+    path = many_records(bert, "records", 17)
+    results(bert, path)
+    with pytest.raises(InputError, match="random_seed is 12345 there and 7 here"):
+        dry_run(bert, input_file=path, output_dir=f"{path}.out", random_seed=7)
+    write_model(bert, TOKENS, 0.0, hidden_size=26)
+    vocab = f"{bert}/vocab.txt"
+    with pytest.raises(InputError, match="does not fit the model"):
+        dry_run(bert, input_file=path, init_checkpoint=f"{path}.out/last", vocab_file=vocab)
+    assert not (bert / "dry.out").exists()
+
+
+def test_evaluation_of_a_finished_run_knows_its_step(bert):
+    path = many_records(bert, "records", 17)
+    trained = results(bert, path)
+    assert trained["global_step"] == "3"
+    assert results(bert, path, do_train=False) == trained
+
+
+def test_a_run_may_go_on_in_more_pieces(dropout):
+    path = many_records(dropout, "records", 17)
+    wanted = trained(dropout, path, "whole")
+    with killed_after(5):
+        trained(dropout, path, "moved", save_checkpoints_steps=3)
+    assert_close(trained(dropout, path, "moved", gradient_accumulation_steps=4), wanted, 1e-6)
+
+
+@pytest.mark.parametrize(("learned", "wanted"), [("ltr", "mlm_nsp"), ("mlm", "ltr_nsp")])
+def test_weights_of_the_other_direction_are_refused(bert, learned, wanted):
+    path = many_records(bert, "records", 17)
+    trained(bert, path, "learned", objective=learned, num_train_steps=3)
+    given = {"init_checkpoint": f"{bert}/learned", "vocab_file": f"{bert}/vocab.txt"}
+    with pytest.raises(InputError, match=f"Give --objective={learned.split('_')[0]}"):
+        trained(bert, path, "more", objective=wanted, **given)
+
+
+@pytest.mark.parametrize("steps_per_call", [None, 7])
+def test_a_loss_that_is_lost_names_its_step_and_the_files_of_its_batch(bert, steps_per_call):
+    """The first update throws the weights far away; the second finds no finite loss."""
+    paths = [many_records(bert, name, 17, count=3) for name in ("a", "b")]
+    changes = {"learning_rate": 1e30, "train_batch_size": 1, "num_warmup_steps": 0}
+    if steps_per_call:
+        changes |= {"length_buckets": "17", "iterations_per_loop": steps_per_call}
+    with pytest.raises(DivergedError, match="Step 2: ") as caught:
+        trained(bert, ",".join(paths), "out", **changes)
+    reader = global_batches.Reader(
+        paths, read_check.present(paths, global_batches.FEATURES), {"T": 17, "P": 3},
+        batch_size=1, seed=12345,
+    )  # fmt: skip
+    assert caught.value.record_files == [path for path, _ in reader.sources(1)]
+
+
+def test_a_damaged_file_of_evaluation_is_named(bert):
+    path = many_records(bert, "records", 17)
+    damaged = bert / "damaged.tfrecord"
+    content = bytearray(pathlib.Path(path).read_bytes())
+    content[-9] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(InputError, match="damaged.tfrecord is damaged"):
+        results(bert, path, eval_input_file=str(damaged))

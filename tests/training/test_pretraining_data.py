@@ -1,7 +1,6 @@
 """Records without masks, read by every path: the same run as from masked records."""
 
 import dataclasses
-import json
 import random
 
 import numpy as np
@@ -13,28 +12,22 @@ from bert_tf.records import manifest
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import objectives, pretrain, pretraining_data
 from tests.reference import records
-from tests.reference.pretraining_runs import assert_close, killed_after, on_replicas, weights
+from tests.reference.pretraining_runs import (
+    assert_close,
+    killed_after,
+    on_replicas,
+    weights,
+    write_model,
+)
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##i", "##j"]
 VOCABULARY = Vocabulary(TOKENS)
 CLS, SEP, MASK, TEXT = 2, 3, 4, 5
-CONFIG = {
-    "vocab_size": len(TOKENS),
-    "hidden_size": 22,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 37,
-    "max_position_embeddings": 31,
-    "hidden_dropout_prob": 0.1,
-    "attention_probs_dropout_prob": 0.1,
-}
 
 
 @pytest.fixture
 def bert(tmp_path):
-    (tmp_path / "bert_config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
-    return tmp_path
+    return write_model(tmp_path, TOKENS, 0.1)
 
 
 def values(number, num_tokens, *, is_masked, is_packed, pad):

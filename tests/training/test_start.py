@@ -60,9 +60,9 @@ def options(folder, config=CONFIG, **changes):
     return Classifier(**values | changes)
 
 
-def write_checkpoint(folder, kind, seed=5, tokens=TOKENS):
+def write_checkpoint(folder, kind, seed=5, tokens=TOKENS, **changes):
     """Saves a model of that kind whose every variable is random; returns its weights."""
-    model = model_directory.new_model(CONFIG, CARDS[kind])
+    model = model_directory.new_model(CONFIG, dataclasses.replace(CARDS[kind], **changes))
     rng = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(rng.normal(size=variable.shape))
@@ -316,6 +316,32 @@ def test_trained_model_takes_the_best_weights_then_those_of_the_checkpoint(tmp_p
         np.testing.assert_array_equal(value, best[name], err_msg=name)
 
 
+@pytest.mark.parametrize(
+    "labels, order", [(("Z", "X", "y"), [1, 2, 0]), (("0", "1", "2"), [0, 1, 2]), ((), [0, 1, 2])]
+)
+def test_outputs_of_a_checkpoint_come_in_the_order_of_the_task(tmp_path, capsys, labels, order):
+    folder = str(tmp_path / "other")
+    of_checkpoint = write_checkpoint(folder, "classify")
+    given = options(tmp_path, init_checkpoint=folder)
+    start = start_lib.check(given)
+    start = dataclasses.replace(
+        start, checkpoint=dataclasses.replace(start.checkpoint, labels=labels)
+    )
+    directory = model_directory.create(
+        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+    )
+    model = start_lib.trained_model(directory, start)
+    for variable in model.variables:
+        wanted = of_checkpoint[variable.path]
+        if variable.path.startswith("classifier/"):
+            wanted = wanted[..., order]
+        np.testing.assert_array_equal(variable.numpy(), wanted, err_msg=variable.path)
+    said = capsys.readouterr().out
+    assert ("calls its outputs 0, 1, 2; they are taken, in this order, for x, y, z" in said) == (
+        labels == ("0", "1", "2")
+    )
+
+
 def test_trained_model_needs_weights_with_a_head(tmp_path):
     given = options(tmp_path)
     directory = model_directory.create(
@@ -328,3 +354,21 @@ def test_trained_model_needs_weights_with_a_head(tmp_path):
     start = start_lib.check(dataclasses.replace(given, init_checkpoint=folder))
     with pytest.raises(InputError, match=r"not in the file \(2\):\s+classifier/kernel"):
         start_lib.trained_model(directory, start)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [start_lib.initial_model, lambda start, directory: start_lib.trained_model(directory, start)],
+)
+@pytest.mark.parametrize("num_texts", [1, 2])
+def test_a_pre_training_model_takes_the_heads_that_it_has(tmp_path, make, num_texts):
+    folder = str(tmp_path / "pretrained")
+    of_checkpoint = write_checkpoint(folder, "pretrain", num_texts=2)
+    given = options(tmp_path, init_checkpoint=folder)
+    card = dataclasses.replace(CARDS["pretrain"], num_texts=num_texts)
+    directory = model_directory.prepare(str(tmp_path / "run"), CONFIG, given.vocab_file, card)
+    start = start_lib.check(given)
+    model = make(start, directory)
+    assert any(v.path.startswith("next_sentence/") for v in model.variables) == (num_texts == 2)
+    for variable in model.variables:
+        np.testing.assert_array_equal(variable.numpy(), of_checkpoint[variable.path])

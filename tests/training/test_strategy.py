@@ -62,3 +62,11 @@ def test_a_host_of_several_reads_for_its_own_replicas():
     assert found == [[0, 1], [2, 3]]
     alone = tf.distribute.InputContext(1, 0, 4)
     assert list(strategy_lib.local_replicas(strategy, alone)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["{'cluster': 1}", "[]", '{"cluster": ["a:1", "b:1"]}'])
+@pytest.mark.parametrize("name", ["auto", "multi_worker"])
+def test_a_variable_that_names_no_cluster_is_refused(monkeypatch, text, name):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError, match='TF_CONFIG is.*"task": '):
+        strategy_lib.make(name)

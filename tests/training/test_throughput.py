@@ -44,11 +44,26 @@ def test_rates_by_hand(clock):
     )
 
 
-def test_the_first_call_counts_until_there_is_another(clock):
-    meter = Meter([phase(11, 20, 4)], clock=clock)
+@pytest.mark.parametrize("step", [0, 6])
+def test_the_first_call_says_nothing(clock, step):
+    meter = Meter([phase(11, 20, 4)], step, clock=clock)
     clock.now += 10.0
     meter.advance(5, 100, 200)
-    assert meter.rates() == Rates(0.5, 2.0, 10.0, 0.5, None, 30.0)
+    assert meter.rates() is None
+
+
+def test_the_first_call_of_a_phase_says_nothing(clock):
+    meter = Meter([phase(11, 20, 4), phase(17, 20, 4)], clock=clock)
+    for steps in (1, 19):
+        clock.now += 1.0
+        meter.advance(steps, 10, 10)
+    assert meter.rates() is not None
+    clock.now += 30.0
+    meter.advance(1, 10, 10)
+    assert meter.rates() is None
+    clock.now += 2.0
+    meter.advance(4, 10, 10)
+    assert meter.rates().steps_per_second == 2.0
 
 
 def test_only_the_last_minute_counts(clock):
@@ -113,8 +128,9 @@ def test_a_restart_counts_from_where_it_goes_on(clock):
 
 def test_at_the_end_nothing_is_left(clock):
     meter = Meter([phase(10, 5, 2)], clock=clock)
+    meter.advance(1, 20, 20)
     clock.now += 1.0
-    meter.advance(5, 20, 20)
+    meter.advance(4, 20, 20)
     assert meter.rates().seconds_left == 0.0
 
 
@@ -128,6 +144,7 @@ def test_what_is_logged_and_shown():
         "mfu": 0.4567,
     }
     assert rates.note() == {
+        "steps/s": "2",
         "tokens/s": "4412",
         "real": "67 %",
         "MFU": "45.7 %",

@@ -89,11 +89,15 @@ def trained(num_replicas, jit_compile, **kwargs):
     }
 
 
-@pytest.mark.parametrize(("optimizer", "num_replicas"), [("lamb", 1), ("adamw", 2)])
-def test_compiled_or_not_the_weights_are_the_same(optimizer, num_replicas):
+@pytest.mark.parametrize(
+    ("optimizer", "num_replicas", "recompute"), [("lamb", 1, False), ("adamw", 2, True)]
+)
+def test_compiled_or_not_the_weights_are_the_same(optimizer, num_replicas, recompute):
     """With dropout, whose masks are hashes: no generator that XLA has another one of."""
     wanted_scalars, wanted = trained(1, jit_compile=False, optimizer=optimizer)
-    scalars, found = trained(num_replicas, jit_compile=True, optimizer=optimizer)
+    scalars, found = trained(
+        num_replicas, jit_compile=True, optimizer=optimizer, recompute=recompute
+    )
     for name, values in wanted.items():
         np.testing.assert_allclose(found[name], values, atol=2e-6, err_msg=name)
     assert scalars == pytest.approx(wanted_scalars, rel=1e-5)
