@@ -6,7 +6,7 @@ import sys
 import types
 import typing
 
-from absl import app, flags
+from absl import app, flags, logging
 
 from bert_tf.errors import InputError
 
@@ -121,6 +121,7 @@ def run(main, options_class, takes_arguments=False, keeps_unknown=False):
             print(f"ERROR: {error}", file=sys.stderr)
             sys.exit(2)
 
+    logging.set_verbosity(logging.WARNING)  # unless told: TensorFlow says how long each save took
     define(options_class)
     parser = _parse_known if keeps_unknown else app.parse_flags_with_usage
     app.run(with_options, flags_parser=parser)

@@ -2,8 +2,6 @@
 
 import time
 
-from absl import logging
-
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
@@ -23,7 +21,6 @@ def run(options):
 
     from export import report, version
 
-    logging.set_verbosity(logging.WARNING)  # saving lists hundreds of renamed tensors
     model = directory.build_model(options.weights)
     exported = version.write(
         model, directory, options.export_dir, max_seq_length, options.piece_rows

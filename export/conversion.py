@@ -4,8 +4,6 @@ import dataclasses
 import os
 import re
 
-from absl import logging
-
 from bert_tf import config as config_lib
 from bert_tf import files
 from bert_tf.checkpoints import (
@@ -34,7 +32,6 @@ def run(options):
         it, or the output directory holds something else.
       conversion_verify.MismatchError: the result computes something else.
     """
-    logging.set_verbosity(logging.WARNING)  # saving tells how long each step took
     path = presets.resolve(options.source)
     checkpoint = open_checkpoint(path)
     check_output(options.output, checkpoint.path)

@@ -106,6 +106,8 @@ def test_announce_prints_the_options(capsys):
 SCRIPT = '''"""Sums up its steps.  --help lists every flag."""
 import dataclasses
 
+from absl import logging
+
 from bert_tf import flagging
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
@@ -123,6 +125,7 @@ class Options:
 def main(options, *arguments):
     if options.steps == 13:
         raise InputError("13 is not to be had.")
+    logging.info("a detail")
     print("ran", options.steps, *arguments)
 
 
@@ -152,6 +155,11 @@ def script(tmp_path):
 
 def test_run(script):
     assert script("--steps=11") == (0, "ran 11\n", "")
+
+
+def test_details_are_logged_to_those_who_ask(script):
+    status, _, errors = script("--verbosity=0")
+    assert (status, "a detail" in errors) == (0, True)
 
 
 @pytest.mark.parametrize(
