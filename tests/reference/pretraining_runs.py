@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf import options
 from bert_tf.training import start as start_lib
 from bert_tf.training.loop import Loop
 
@@ -26,6 +27,23 @@ def write_model(directory, tokens, drop_prob, **changes):
     (directory / "bert_config.json").write_text(json.dumps(config))
     (directory / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
     return directory
+
+
+def run_options(directory, path, name, **changes):
+    """`PreTraining` of seven updates on records, into the directory `name` in the model's."""
+    values = {
+        "bert_config_file": f"{directory}/bert_config.json",
+        "output_dir": str(directory / name),
+        "input_file": path,
+        "max_seq_length": 17,
+        "do_train": True,
+        "num_train_steps": 7,
+        "num_warmup_steps": 2,
+        "train_batch_size": 8,
+        "learning_rate": 1e-2,
+        "log_steps": 1,
+    }
+    return options.PreTraining(**values | changes)
 
 
 def weights(directory):

@@ -28,6 +28,7 @@ from tests.reference.pretraining_runs import (
     lines,
     losses,
     on_replicas,
+    run_options,
     weights,
     write_model,
 )
@@ -132,20 +133,7 @@ def many_records(bert, name, num_tokens, count=23, num_slots=3, **changes):
 
 def trained(bert, path, name, **changes):
     """The weights after a run, of seven updates unless told otherwise."""
-    values = {
-        "bert_config_file": f"{bert}/bert_config.json",
-        "output_dir": str(bert / name),
-        "input_file": path,
-        "max_seq_length": 17,
-        "do_train": True,
-        "num_train_steps": 7,
-        "num_warmup_steps": 2,
-        "train_batch_size": 8,
-        "learning_rate": 1e-2,
-        "max_grad_norm": 0.5,
-        "log_steps": 1,
-    }
-    pretrain.run(options.PreTraining(**values | changes))
+    pretrain.run(run_options(bert, path, name, **{"max_grad_norm": 0.5} | changes))
     return weights(bert / name)
 
 

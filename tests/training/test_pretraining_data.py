@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from bert_tf import features, options
+from bert_tf import features
 from bert_tf.errors import InputError
 from bert_tf.records import manifest
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import objectives, pretrain, pretraining_data
-from tests.reference import records
+from tests.reference import pretraining_runs, records
 from tests.reference.pretraining_runs import (
     assert_close,
     killed_after,
@@ -67,20 +67,7 @@ def write(
 
 
 def flags(bert, path, name, **changes):
-    made = {
-        "bert_config_file": f"{bert}/bert_config.json",
-        "output_dir": str(bert / name),
-        "input_file": path,
-        "max_seq_length": 17,
-        "do_train": True,
-        "num_train_steps": 7,
-        "num_warmup_steps": 2,
-        "train_batch_size": 8,
-        "learning_rate": 1e-2,
-        "dynamic_masking": True,
-        "log_steps": 1,
-    }
-    return options.PreTraining(**made | changes)
+    return pretraining_runs.run_options(bert, path, name, **{"dynamic_masking": True} | changes)
 
 
 def trained(*arguments, **changes):
