@@ -130,7 +130,10 @@ def _plan(config, course, options, objective):
     values = {name: getattr(options, name) for name in shared}
     planned = plan.PlanOptions(**values, hardware="this machine")
     num_predictions = [_sizes(each, objective)[1] for each in course]
-    here = hardware.here(options.dtype)
+    try:
+        here = hardware.here(options.dtype)
+    except InputError as error:
+        return f"The run can start. What it would take is not known: {error}"
     return plan.describe(config, planned, here, num_predictions=num_predictions)
 
 

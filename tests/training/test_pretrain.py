@@ -18,7 +18,7 @@ from bert_tf.errors import InputError
 from bert_tf.records import check as read_check
 from bert_tf.records import global_batches
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training import pretrain
+from bert_tf.training import hardware, pretrain
 from bert_tf.training.guards import DivergedError
 from bert_tf.training.loop import Loop
 from tests.reference import records
@@ -286,6 +286,13 @@ def test_a_dry_run_prints_what_it_would_take_and_writes_nothing(bert, capsys):
     out = capsys.readouterr().out
     assert "parameters" in out.lower()
     assert not (bert / "out").exists()
+
+
+def test_a_dry_run_on_an_unknown_gpu_says_that_the_run_can_start(bert, monkeypatch, capsys):
+    path = many_records(bert, "records", 17)
+    monkeypatch.setattr(pretrain.hardware, "here", lambda _: hardware.name_of("NVIDIA L40S"))
+    pretrain.run(run_options(bert, path, "out", dry_run=True))
+    assert "The run can start" in capsys.readouterr().out.split("NVIDIA L40S is not in the")[0]
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
