@@ -305,7 +305,13 @@ def check(
         _check_flag(path, "max_seq_length", build.max_seq_length, max_seq_length)
         if max_predictions_per_seq is not None and build.is_masked:
             name = "max_predictions_per_seq"
-            _check_flag(path, name, build.max_predictions_per_seq, max_predictions_per_seq)
+            _check_flag(
+                path,
+                name,
+                build.max_predictions_per_seq,
+                max_predictions_per_seq,
+                others=", or leave the flag out, which takes that of each phase's records",
+            )
         if objectives is not None and build.objective not in objectives:
             raise InputError(
                 f"{path} was made with --objective={build.objective}, says its {NAME}; "
@@ -341,11 +347,11 @@ def _check_casing(path, build, do_lower_case):
         )
 
 
-def _check_flag(path, name, found, wanted):
+def _check_flag(path, name, found, wanted, others=""):
     if found != wanted:
         raise InputError(
             f"{path} was made with --{name}={found}, says its {NAME}; {wanted} was wanted. Give "
-            f"--{name}={found}, or make the records with --{name}={wanted}."
+            f"--{name}={found}{others}, or make the records with --{name}={wanted}."
         )
 
 
