@@ -24,13 +24,14 @@ class DirectoryLock:
 
     def __init__(self, directory):
         os.makedirs(directory, exist_ok=True)
-        self._file = open(os.path.join(directory, NAME), "a+", encoding="utf-8")  # noqa: SIM115
+        # Without a buffer: on a full disk closing would try once more what could not be written.
+        self._file = open(os.path.join(directory, NAME), "ab+", buffering=0)
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._write_holder()
         except (BlockingIOError, PermissionError):
             self._file.seek(0)
-            holder = self._file.read().strip() or "another process"
+            holder = self._file.read().decode(errors="replace").strip() or "another process"
             self._file.close()
             raise InputError(
                 f"{directory} is in use by {holder}, which trains there. Wait until it ends, or "
@@ -41,8 +42,7 @@ class DirectoryLock:
 
     def _write_holder(self):
         self._file.truncate(0)
-        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        self._file.flush()
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
     def release(self):
         """Lets others train in the directory."""

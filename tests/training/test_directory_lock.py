@@ -1,6 +1,7 @@
 """A directory is held by one process: another one is refused until it is let go or ends."""
 
 import os
+import resource
 import subprocess
 import sys
 
@@ -67,3 +68,14 @@ def test_where_the_file_system_has_no_locks_nothing_is_held(tmp_path, monkeypatc
 
     monkeypatch.setattr(directory_lock.fcntl, "lockf", refuse)
     DirectoryLock(tmp_path).release()
+
+
+def test_a_disk_without_room_for_the_name_stops_nothing(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        lock = DirectoryLock(tmp_path)
+        lock.release()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (tmp_path / directory_lock.NAME).read_bytes() == b""
