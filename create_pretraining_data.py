@@ -4,9 +4,9 @@ from bert_tf import flagging, options
 
 
 def main(run_options):
-    from bert_tf.records import build  # TensorFlow (4 s) loads only once the flags are right
+    from bert_tf.records.build import builder
 
-    build.run(run_options)
+    builder.run(run_options)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def _stages(weights):
         + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
         + ["--train_batch_size=16", "--num_train_steps=40", "--num_warmup_steps=4"]
         + ["--learning_rate=2e-5"],
-        "bert_tf/training/loop.py",
+        "bert_tf/training/step/loop.py",
     )
     yield (
         "Fine-tuning on questions and their topics, starting from what was just pre-trained",

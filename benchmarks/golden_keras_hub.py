@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks import child_process, golden_minilm
 from benchmarks.golden_model_garden import inputs, largest_difference, our_answers
 from bert_tf import files, flagging
-from bert_tf.checkpoints import keras_hub_files
+from bert_tf.checkpoints.formats import keras_hub_files
 from bert_tf.flagging import option
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer

@@ -18,8 +18,9 @@ import numpy as np
 
 from benchmarks import child_process, golden_minilm
 from bert_tf import files, flagging
-from bert_tf.checkpoints import contents as contents_lib
-from bert_tf.checkpoints import loading, model_garden_files, model_garden_legacy_files, opening
+from bert_tf.checkpoints import loading, opening
+from bert_tf.checkpoints import state_dict as contents_lib
+from bert_tf.checkpoints.formats import model_garden_files, model_garden_legacy_files
 from bert_tf.flagging import option
 
 ROOT = pathlib.Path(__file__).parents[1]

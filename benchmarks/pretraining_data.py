@@ -21,8 +21,8 @@ import time
 
 from benchmarks import child_process
 from bert_tf import flagging
+from bert_tf.corpus import documents, inputs
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.text import documents, inputs
 
 ROOT = pathlib.Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "pretraining_data.json"

@@ -27,7 +27,9 @@ from bert_tf import config as config_lib
 from bert_tf import files, flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.training import flops, history, objectives
+from bert_tf.training.monitoring import history
+from bert_tf.training.plan import flops
+from bert_tf.training.step import objectives
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  after the choice of a backend without a screen
@@ -137,7 +139,7 @@ def fine_tuned(run, sizes_of, task, seed, options):
             f"--data_dir={os.path.join(options.data_dir, task.folder)}",
             f"--bert_config_file={source / 'bert_config.json'}",
             f"--vocab_file={directory.vocab_file}",
-            f"--do_lower_case={directory.card.do_lower_case}",
+            f"--do_lower_case={directory.metadata.do_lower_case}",
             f"--output_dir={output}/run",
             f"--learning_rate={options.learning_rate}",
             f"--num_train_epochs={task.num_epochs}",

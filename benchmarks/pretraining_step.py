@@ -6,7 +6,7 @@
 Length 128, 20 predictions, dropout 0.1, AdamW, clipping; rows are full. Ours is the whole of
 run_pretraining.py, records and logging included: batches from the host, from tf.data, and
 compiled by XLA. Figures are medians of the rounds, per second of process CPU time. MFU is useful
-FLOPs (`bert_tf.training.flops`, the same for all) over the rate of a matrix product of 2048 rows
+FLOPs (`training.plan.flops`, the same for all) over the rate of a matrix product of 2048 rows
 and columns, measured in the same process after each turn. Ours leaves out part of the last layer,
 whose output nothing reads: the second MFU counts only what it computes.
 """
@@ -22,7 +22,7 @@ from benchmarks.turns import Child
 from bert_tf import files, flagging
 from bert_tf.config import BertConfig
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.training import flops
+from bert_tf.training.plan import flops
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "pretraining_step.json"
 T, P, V = 128, 20, 30522

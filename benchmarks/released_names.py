@@ -10,8 +10,9 @@ import json
 import pathlib
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import accounting, paths, tf1_names
-from bert_tf.checkpoints.checkpoint import Checkpoint
+from bert_tf.checkpoints import coverage, variables
+from bert_tf.checkpoints.formats import tf1_names
+from bert_tf.checkpoints.formats.checkpoint import Checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.flagging import option
 
@@ -34,9 +35,9 @@ def account(shapes, vocab_size):
     config = BertConfig(vocab_size=vocab_size)
     checkpoint = Checkpoint("index", "tf1", config, None, shapes, None)
     table = tf1_names.table(config)
-    names = accounting.FileNames(checkpoint, table, ())
+    names = coverage.FileNames(checkpoint, table, ())
     present = [row for row in table if names.holds(row)]
-    wanted = paths.shapes(config)
+    wanted = variables.shapes(config)
     wrong = [text for row in present for text in names.shape_problems(row, wanted[row.path])]
     groups = {}
     for row in present:

@@ -58,15 +58,15 @@ def export_models(options, folder):
         num_attention_heads=options.num_attention_heads,
         intermediate_size=4 * options.hidden_size,
     )
-    card = model_directory.Card(
+    metadata = model_directory.ModelMetadata(
         kind="classify", task="any", labels=("0", "1"), do_lower_case=True, max_seq_length=128
     )
-    directory = model_directory.create(f"{folder}/run", config, options.vocab_file, card)
-    model = model_directory.new_model(config, card)
+    directory = model_directory.create(f"{folder}/run", config, options.vocab_file, metadata)
+    model = model_directory.new_model(config, metadata)
     paths = {}
     for form, rows in (("pieces", options.piece_rows), ("padded", WHOLE_BATCH)):
         paths[form] = f"{folder}/{form}"
-        version.write(model, directory, paths[form], card.max_seq_length, rows)
+        version.write(model, directory, paths[form], metadata.max_seq_length, rows)
     return paths
 
 

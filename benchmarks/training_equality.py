@@ -107,7 +107,7 @@ def repeating(path, directory):
 def repeated(path, num_steps):
     """Per batch: rows that stand there already, and the share of such tokens, on average."""
     from bert_tf import features
-    from bert_tf.records import global_batches
+    from bert_tf.records.read import global_batches
 
     sizes = {"T": LENGTH}
     reader = global_batches.Reader(

@@ -24,7 +24,9 @@ from benchmarks import training_runs
 from bert_tf import flagging
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
-from bert_tf.training import interrupt, report, run_files
+from bert_tf.training.report import page as report
+from bert_tf.training.report import run_files
+from bert_tf.training.resume import interrupt
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "training_interruption.json"
 PHASES, NUM_STEPS, SAVE_STEPS = "32:22:16,64:18:8:5e-4", 40, 4

@@ -1,4 +1,4 @@
-"""What `bert_tf.training.memory` estimates against what a training step takes on this CPU.
+"""What `bert_tf.training.plan.memory` estimates against what a training step takes on this CPU.
 
     python -m benchmarks.training_memory
 
@@ -72,7 +72,7 @@ def new_step(case):
     import tensorflow as tf
 
     from bert_tf.modeling import dropout, models
-    from bert_tf.training import objectives, recomputation
+    from bert_tf.training.step import objectives, recomputation
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
     model = models.PretrainingModel(config(case))
@@ -131,7 +131,7 @@ def measure(case):
 
 def estimate(case):
     """What `memory` says of the same."""
-    from bert_tf.training import memory
+    from bert_tf.training.plan import memory
 
     settings = memory.Settings(
         dtype=case.dtype, is_compiled=case.is_compiled, recompute=case.recompute

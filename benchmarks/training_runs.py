@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import child_process
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.training import history
+from bert_tf.training.monitoring import history
 
 ROOT = pathlib.Path(__file__).parents[1]
 _VOCAB_SIZE = 3000
@@ -60,7 +60,7 @@ def prepare(directory, text, num_tokens, hidden_size=64):
     """
     vocab_file = directory / "vocab.txt"
     child_process.run(
-        [sys.executable, "-m", "bert_tf.text.learn_vocab", f"--input_file={text}"]
+        [sys.executable, "-m", "bert_tf.vocabulary.learn", f"--input_file={text}"]
         + [f"--output_file={vocab_file}", f"--vocab_size={_VOCAB_SIZE}", "--num_unused=0"]
     )
     config = {

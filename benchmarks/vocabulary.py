@@ -22,8 +22,9 @@ from benchmarks import child_process, tokenizer_data
 from bert_tf import files, flagging
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
-from bert_tf.text import learn_vocab, vocab, word_counts
+from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.vocabulary import learn, word_counts
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "vocabulary.json"
 PEER = pathlib.Path(__file__).parent / "vocabulary_peer.py"
@@ -97,7 +98,7 @@ class Learner:
 
 def our_command(options):
     def make(text, output):
-        command = [sys.executable, "-m", "bert_tf.text.learn_vocab", f"--input_file={text}"]
+        command = [sys.executable, "-m", "bert_tf.vocabulary.learn", f"--input_file={text}"]
         return [*command, f"--output_file={output}", f"--vocab_size={options.vocab_size}"], None
 
     return make
@@ -107,7 +108,7 @@ def peer_command(python, learner, options):
     def make(text, output):
         task = {"learner": learner, "input_file": text, "output_file": output}
         task |= {"vocab_size": options.vocab_size, "do_lower_case": True}
-        return [python, str(PEER)], task | {"reserved": learn_vocab.reserved_tokens(994, True)}
+        return [python, str(PEER)], task | {"reserved": learn.reserved_tokens(994, True)}
 
     return make
 
@@ -115,7 +116,7 @@ def peer_command(python, learner, options):
 def fit(vocabulary, unseen):
     """Figures of a vocabulary on each unseen text."""
     tokenizer = WordPieceTokenizer(vocabulary, do_lower_case=True)
-    measured = {name: learn_vocab.measure(tokenizer, counts) for name, counts in unseen.items()}
+    measured = {name: learn.measure(tokenizer, counts) for name, counts in unseen.items()}
     return {"vocab_size": len(vocabulary), "unseen": measured}
 
 

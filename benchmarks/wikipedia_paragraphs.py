@@ -18,8 +18,8 @@ import time
 import mwparserfromhell
 
 from bert_tf import files, flagging
+from bert_tf.corpus import inputs, wikipedia, wikitext
 from bert_tf.flagging import option
-from bert_tf.text import inputs, wikipedia, wikitext
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "wikipedia_paragraphs.json"
 DUMPS = "../shared/data/pretrain/wikipedia/"

@@ -95,10 +95,11 @@ def new_step(case):
     import tensorflow as tf
 
     from bert_tf.modeling import models
-    from bert_tf.training import objectives, recomputation, roles
-    from bert_tf.training.optimizer import LAMB, AdamW
-    from bert_tf.training.schedules import Schedule
-    from bert_tf.training.update import Update
+    from bert_tf.training.optimization import parameter_groups
+    from bert_tf.training.optimization.optimizer import LAMB, AdamW
+    from bert_tf.training.optimization.schedules import Schedule
+    from bert_tf.training.step import objectives, recomputation
+    from bert_tf.training.step.update import Update
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
     model = models.PretrainingModel(case.config)
@@ -106,7 +107,7 @@ def new_step(case):
     optimizer = {"adamw": AdamW, "lamb": LAMB}[case.optimizer](
         [variable.value for variable in model.trainable_variables],
         Schedule(1e-4, 1000, 100),
-        roles=roles.of(model),
+        roles=parameter_groups.of(model),
         weight_decay_rate=0.01,
         bias_correction=True,
         max_grad_norm=1.0,
@@ -139,7 +140,7 @@ def in_loop(step, count):
 def new_batch(case):
     import numpy as np
 
-    from bert_tf.records import static_pieces
+    from bert_tf.records.read import micro_batches
 
     rng = np.random.default_rng(3)
     shape = (case.num_pieces, case.num_rows // case.num_pieces)
@@ -153,7 +154,7 @@ def new_batch(case):
         "masked_lm_ids": rng.integers(0, vocab_size, slots, dtype=np.int32),
         "masked_lm_weights": np.ones(slots, np.float32),
         "next_sentence_labels": np.zeros(shape, np.int32),
-        static_pieces.BUCKET: np.full(case.num_pieces, len(case.lengths), np.int32),
+        micro_batches.BUCKET: np.full(case.num_pieces, len(case.lengths), np.int32),
     }
 
 
@@ -211,7 +212,7 @@ def largest_assignment(directory):
 
 def expected_flops(case):
     """FLOPs of the matrix products that an update should have, every length's counted."""
-    from bert_tf.training import flops
+    from bert_tf.training.plan import flops
 
     total = 0
     for length in (*case.lengths, case.num_tokens):

@@ -25,18 +25,18 @@ def run(options):
     exported = version.write(
         model, directory, options.export_dir, max_seq_length, options.piece_rows
     )
-    report.write(exported, directory.card, time.monotonic() - start)
+    report.write(exported, directory.metadata, time.monotonic() - start)
 
 
 def check(directory, max_seq_length=None):
     """Refuses what cannot be exported before any work; returns the length to export with."""
-    card = directory.card
-    if card.kind not in EXPORTABLE:
+    metadata = directory.metadata
+    if metadata.kind not in EXPORTABLE:
         raise InputError(
-            f"--model_dir={directory.path} holds a model of kind {card.kind!r} "
-            f"(task {card.task!r}); exportable kinds: {', '.join(EXPORTABLE)}, which "
+            f"--model_dir={directory.path} holds a model of kind {metadata.kind!r} "
+            f"(task {metadata.task!r}); exportable kinds: {', '.join(EXPORTABLE)}, which "
             "run_classifier.py trains."
         )
-    max_seq_length = card.max_seq_length if max_seq_length is None else max_seq_length
-    packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * card.num_texts)
+    max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length
+    packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * metadata.num_texts)
     return max_seq_length

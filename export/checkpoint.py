@@ -7,11 +7,11 @@ from export import options
 
 
 def main(conversion_options):
-    from export import conversion, conversion_verify
+    from export.conversion import convert, verify
 
     try:
-        conversion.run(conversion_options)
-    except conversion_verify.MismatchError as error:
+        convert.run(conversion_options)
+    except verify.MismatchError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         sys.exit(1)
 

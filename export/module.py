@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.text.graph import GraphTokenizer
-from export import inputs, pieces
+from export import chunks, inputs
 
 TEXT_SIGNATURE = "serving_default"
 IDS_SIGNATURE = "ids"
@@ -24,7 +24,7 @@ class ServingModule(tf.Module):
 
     Args:
       model: `bert_tf.modeling.models.ClassifierModel`.
-      directory: `ModelDirectory` of the model; its card says how many texts and which labels.
+      directory: `ModelDirectory` of the model; its metadata says how many texts and which labels.
       labels_file: path of a file with one label a line, or None for a regression.
       max_seq_length: int, special tokens included.
       piece_rows: int, rows computed together.
@@ -33,19 +33,19 @@ class ServingModule(tf.Module):
     def __init__(self, model, directory, labels_file, max_seq_length, piece_rows):
         super().__init__(name="serving")
         self.variables_of_model = [variable.value for variable in model.variables]
-        self.tokenizer = GraphTokenizer(directory.vocabulary, directory.card.do_lower_case)
+        self.tokenizer = GraphTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
         self.vocab_file = tf.saved_model.Asset(directory.vocab_file)
         if labels_file:
             self.labels_file = tf.saved_model.Asset(labels_file)
         self._logits = lambda batch: model(batch, training=False)["logits"]
-        self._card = directory.card
+        self._metadata = directory.metadata
         self._vocabulary = directory.vocabulary
         self._max_seq_length = max_seq_length
         self._piece_rows = piece_rows
 
     def signatures(self):
         """Dict from signature name to a `tf.function` with named inputs and outputs."""
-        names = text_names(self._card.num_texts)
+        names = text_names(self._metadata.num_texts)
         texts = [tf.TensorSpec([None], tf.string, name=name) for name in names]
         ids = [
             tf.TensorSpec([None, None], feature.dtype, name=feature.name)
@@ -73,14 +73,16 @@ class ServingModule(tf.Module):
 
     def _answer(self, rows):
         """The outputs for some rows; every one has a batch dimension."""
-        num_outputs = self._card.num_outputs
-        logits = pieces.compute(
+        num_outputs = self._metadata.num_outputs
+        logits = chunks.compute(
             rows, self._logits, num_outputs, self._piece_rows, _LENGTH_MULTIPLE
         )  # [B C]
-        if self._card.kind == "regress":
+        if self._metadata.kind == "regress":
             return {"score": logits[:, 0], "logits": logits}
         return {
-            "label": tf.gather(tf.constant(self._card.labels), tf.argmax(logits, axis=1)),  # [B]
+            "label": tf.gather(
+                tf.constant(self._metadata.labels), tf.argmax(logits, axis=1)
+            ),  # [B]
             "probabilities": tf.nn.softmax(logits),  # [B C]
             "logits": logits,
         }

@@ -29,7 +29,7 @@ class Export:
             raise InputError(f"--piece_rows={self.piece_rows} must be at least 1.")
 
 
-# Names of rows of `bert_tf.checkpoints.formats.FORMATS`, and of `paths.KINDS`.
+# Names of rows of `bert_tf.checkpoints.formats.table.FORMATS`, and of `variables.KINDS`.
 TARGETS = ("tf1", "huggingface", "model_garden", "model_garden_legacy", "keras_hub", "bert_tf")
 _KINDS = ("encoder", "pretrain", "classify", "regress", "span", "tag", "choice")
 

@@ -28,20 +28,20 @@ class Exported:
     difference: float
 
 
-def write(exported, card, seconds):
+def write(exported, metadata, seconds):
     """Prints the report of an export.
 
     Args:
       exported: `Exported`.
-      card: `Card` of the model.
+      metadata: `ModelMetadata` of the model.
       seconds: float, how long it took.
     """
     megabytes = _num_bytes(exported.path) / 1e6
     print(f"Exported {exported.path}: {megabytes:.1f} MB in {seconds:.1f} s.")
     for name, line in signature_lines(exported.saved_model).items():
         print(f"  {name}: {line}")
-    if card.labels:
-        print(f"  labels: {', '.join(card.labels)}")
+    if metadata.labels:
+        print(f"  labels: {', '.join(metadata.labels)}")
     print(
         f"  operations beyond TensorFlow's own: {', '.join(exported.operations)}; "
         f"every TensorFlow Serving image since {operations.FIRST_IMAGE} has them\n"
@@ -49,8 +49,8 @@ def write(exported, card, seconds):
         f"  largest difference from the Python path: {exported.difference:.1e}"
     )
     base_path = os.path.dirname(exported.path)
-    texts = " ".join(f'--{name}="..."' for name in text_names(card.num_texts))
-    texts = '"a text"' if card.num_texts == 1 else texts
+    texts = " ".join(f'--{name}="..."' for name in text_names(metadata.num_texts))
+    texts = '"a text"' if metadata.num_texts == 1 else texts
     print(
         f"Serve it: python -m serving --model_name={exported.model_name} "
         f"--model_base_path={base_path}\n"

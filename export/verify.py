@@ -38,7 +38,7 @@ def python_inputs(directory, max_seq_length, rows):
     Returns:
       dict of int32 [B T], padded to the longest row.
     """
-    tokenizer = WordPieceTokenizer(directory.vocabulary, directory.card.do_lower_case)
+    tokenizer = WordPieceTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
     packed = []
     for row in rows:
         ids_a, ids_b = (*map(tokenizer.encode, row), None)[:2]
@@ -55,14 +55,16 @@ def largest_difference(path, model, directory, max_seq_length):
     Raises:
       Mismatch: it is above what float32 rounding explains.
     """
-    if directory.card.num_texts == 1:
+    if directory.metadata.num_texts == 1:
         examples = [(text,) for text in _TEXTS]
     else:
         examples = list(zip(_TEXTS, _TEXTS[3:] + _TEXTS[:3], strict=True))
     batch = python_inputs(directory, max_seq_length, examples)
     want = np.asarray(model(batch, training=False)["logits"])
     loaded = tf.saved_model.load(path)
-    columns = zip(text_names(directory.card.num_texts), zip(*examples, strict=True), strict=True)
+    columns = zip(
+        text_names(directory.metadata.num_texts), zip(*examples, strict=True), strict=True
+    )
     texts = {name: tf.constant(column) for name, column in columns}
     ids = {name: tf.constant(x) for name, x in batch.items()}
     largest = 0.0

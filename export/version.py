@@ -46,8 +46,10 @@ def next_version(export_dir):
 def _save(model, directory, path, max_seq_length, piece_rows):
     with tempfile.TemporaryDirectory() as scratch:
         labels_file = None
-        if directory.card.kind == "classify":
+        if directory.metadata.kind == "classify":
             labels_file = os.path.join(scratch, "labels.txt")
-            files.write_text(labels_file, "".join(f"{label}\n" for label in directory.card.labels))
+            files.write_text(
+                labels_file, "".join(f"{label}\n" for label in directory.metadata.labels)
+            )
         module = ServingModule(model, directory, labels_file, max_seq_length, piece_rows)
         tf.saved_model.save(module, path, signatures=module.signatures())

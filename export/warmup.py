@@ -24,7 +24,7 @@ def write(path, directory, max_seq_length, model_name):
       max_seq_length: int, of the exported graph.
       model_name: str.
     """
-    names = text_names(directory.card.num_texts)
+    names = text_names(directory.metadata.num_texts)
     file = os.path.join(path, WARMUP_FILE)
     os.makedirs(os.path.dirname(file))
     with tf.io.TFRecordWriter(file) as writer:

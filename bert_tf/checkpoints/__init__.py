@@ -1,6 +1,6 @@
 """Name tables and total loaders and writers for every checkpoint format; the model directory."""
 
-from bert_tf.checkpoints.accounting import Report
+from bert_tf.checkpoints.coverage import Report
 from bert_tf.checkpoints.loading import load
 from bert_tf.checkpoints.opening import Checkpoint, open_checkpoint
 from bert_tf.checkpoints.saving import save

@@ -1,7 +1,8 @@
 """Loads weights with every variable accounted for, in the file and in the model."""
 
-from bert_tf.checkpoints import accounting, formats
-from bert_tf.checkpoints.accounting import Report, listing, matches
+from bert_tf.checkpoints import coverage
+from bert_tf.checkpoints.coverage import Report, listing, matches
+from bert_tf.checkpoints.formats import table as formats
 from bert_tf.errors import InputError
 
 
@@ -26,11 +27,11 @@ def load(model, checkpoint, *, skip=(), fresh=()):
     """
     variables = {variable.path: variable for variable in model.variables}
     everything = formats.by_name(checkpoint.format).names.table(model.config)
-    names = accounting.FileNames(checkpoint, everything, skip)
+    names = coverage.FileNames(checkpoint, everything, skip)
     table = [row for row in everything if row.path in variables]
     present = [row for row in table if names.holds(row)]
     absent = [row for row in table if not names.holds(row)]
-    problems = accounting.config_problems(checkpoint.config, model.config)
+    problems = coverage.config_problems(checkpoint.config, model.config)
     without_row = sorted(variables.keys() - {row.path for row in table})
     problems += _unfilled(absent, without_row, names, fresh)
     problems += listing("in the file, not in the model", names.unused(present))
@@ -38,7 +39,7 @@ def load(model, checkpoint, *, skip=(), fresh=()):
     arrays = {}
     if not problems:
         shapes = {path: tuple(variable.shape) for path, variable in variables.items()}
-        arrays, problems = accounting.join(present, names, shapes)
+        arrays, problems = coverage.join(present, names, shapes)
     if problems:
         raise InputError(
             f"{checkpoint.path} does not fit the model {model.name!r}:\n  " + "\n  ".join(problems)

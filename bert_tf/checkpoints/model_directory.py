@@ -15,22 +15,22 @@ import os
 
 from bert_tf import config as config_lib
 from bert_tf import files
-from bert_tf.checkpoints import paths
+from bert_tf.checkpoints import variables
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 
 FORMAT = 1
-_CARD_FILE = "model.json"
+_METADATA_FILE = "model.json"
 _CONFIG_FILE = "bert_config.json"
 _VOCAB_FILE = "vocab.txt"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Card:
+class ModelMetadata:
     """model.json: what the weights answer.
 
     Attributes:
-      kind: one of `paths.KINDS`; it selects the head.
+      kind: one of `variables.KINDS`; it selects the head.
       task: the task's name, e.g. "sst-2".
       labels: label of each logit for "classify" and "tag", else empty.
       num_texts: texts per example, 1 or 2; a pre-trained model of 1 has no next sentence head.
@@ -49,7 +49,7 @@ class Card:
     @property
     def num_outputs(self):
         """C: logits of the classification head; a regression has one, and so has a choice."""
-        return len(self.labels) if self.kind in paths.LABELLED else 1
+        return len(self.labels) if self.kind in variables.LABELLED else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,13 +60,13 @@ class ModelDirectory:
       path: str.
       config: `BertConfig`.
       vocabulary: `text.vocab.Vocabulary`.
-      card: `Card`.
+      metadata: `ModelMetadata`.
     """
 
     path: str
     config: config_lib.BertConfig
     vocabulary: vocab.Vocabulary
-    card: Card
+    metadata: ModelMetadata
 
     @classmethod
     def open(cls, path, what="--model_dir"):
@@ -76,19 +76,19 @@ class ModelDirectory:
           InputError: `path` is not a model directory, is damaged, or was written by a later
             version.
         """
-        card_file = os.path.join(path, _CARD_FILE)
-        if not os.path.isfile(card_file):
+        metadata_file = os.path.join(path, _METADATA_FILE)
+        if not os.path.isfile(metadata_file):
             held = ", ".join(sorted(os.listdir(path))[:8]) if os.path.isdir(path) else "(missing)"
             raise InputError(
-                f"{what}={path} is not a model directory: no {_CARD_FILE} in it. It holds: {held}. "
-                "Give the --output_dir of a run_*.py that has trained."
+                f"{what}={path} is not a model directory: no {_METADATA_FILE} in it. It holds: "
+                f"{held}. Give the --output_dir of a run_*.py that has trained."
             )
         vocabulary_file = os.path.join(path, _VOCAB_FILE)
         return cls(
             path=path,
             config=config_lib.from_file(os.path.join(path, _CONFIG_FILE), what),
             vocabulary=vocab.from_file(vocabulary_file, what),
-            card=_read_card(card_file),
+            metadata=_read_metadata(metadata_file),
         )
 
     @property
@@ -105,30 +105,30 @@ class ModelDirectory:
         return path if os.path.isdir(path) else os.path.join(self.path, "last")
 
     def build_model(self, which="best"):
-        """Builds the model of the card and loads its weights, every one accounted for.
+        """Builds the model of the metadata and loads its weights, every one accounted for.
 
         Raises:
           InputError: there are no such weights, or they do not fit.
         """
         from bert_tf import checkpoints
 
-        model = new_model(self.config, self.card)
+        model = new_model(self.config, self.metadata)
         checkpoints.load(model, checkpoints.open_checkpoint(self.weights(which)))
         return model
 
 
-def read_card(directory):
-    """The `Card` of a model directory, or None if there is none.
+def read_metadata(directory):
+    """The `ModelMetadata` of a model directory, or None if there is none.
 
     Raises:
       InputError: it is damaged, or of a later version.
     """
-    path = os.path.join(directory, _CARD_FILE)
-    return _read_card(path) if os.path.isfile(path) else None
+    path = os.path.join(directory, _METADATA_FILE)
+    return _read_metadata(path) if os.path.isfile(path) else None
 
 
-def _read_card(path):
-    """The `Card` in a model.json; anything unknown in it is an error."""
+def _read_metadata(path):
+    """The `ModelMetadata` in a model.json; anything unknown in it is an error."""
     try:
         with open(path, encoding="utf-8") as file:
             values = json.load(file)
@@ -137,32 +137,34 @@ def _read_card(path):
     found = values.get("format") if isinstance(values, dict) else None
     if found != FORMAT:
         raise InputError(f"{path} has format {found!r}; this version reads {FORMAT}.")
-    names = {field.name for field in dataclasses.fields(Card)}
+    names = {field.name for field in dataclasses.fields(ModelMetadata)}
     if values.keys() != names:
         raise InputError(f"{path} has the keys {sorted(values)}; {sorted(names)} were wanted.")
-    if values["kind"] not in paths.KINDS:
-        known = ", ".join(paths.KINDS)
+    if values["kind"] not in variables.KINDS:
+        known = ", ".join(variables.KINDS)
         raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {known}.")
-    return Card(**values | {"labels": tuple(values["labels"])})
+    return ModelMetadata(**values | {"labels": tuple(values["labels"])})
 
 
-def new_model(config, card):
-    """A freshly initialised model with the head that `card.kind` names."""
+def new_model(config, metadata):
+    """A freshly initialised model with the head that `metadata.kind` names."""
     from bert_tf.modeling import encoder, models
 
     makers = {
         "encoder": lambda: encoder.Encoder(config),
-        "pretrain": lambda: models.PretrainingModel(config, has_next_sentence=card.num_texts == 2),
-        "classify": lambda: models.ClassifierModel(config, num_classes=card.num_outputs),
+        "pretrain": lambda: models.PretrainingModel(
+            config, has_next_sentence=metadata.num_texts == 2
+        ),
+        "classify": lambda: models.ClassifierModel(config, num_classes=metadata.num_outputs),
         "regress": lambda: models.ClassifierModel(config, num_classes=1),
         "span": lambda: models.SpanModel(config),
-        "tag": lambda: models.TokenClassifierModel(config, num_classes=card.num_outputs),
+        "tag": lambda: models.TokenClassifierModel(config, num_classes=metadata.num_outputs),
         "choice": lambda: models.MultipleChoiceModel(config),
     }
-    return makers[card.kind]()
+    return makers[metadata.kind]()
 
 
-def prepare(path, config, vocab_file, card):
+def prepare(path, config, vocab_file, metadata):
     """Checks that a run may have `path` as its directory; writes nothing.
 
     A run that is started again may go on; another run's directory is never mixed into.
@@ -175,37 +177,37 @@ def prepare(path, config, vocab_file, card):
         released checkpoint; or it cannot be written to.
     """
     files.require_writable_directory(path, "--output_dir")
-    if os.path.isfile(os.path.join(path, _CARD_FILE)):
+    if os.path.isfile(os.path.join(path, _METADATA_FILE)):
         found = ModelDirectory.open(path, "--output_dir")
-        _check_same(found, config, vocab_file, card)
+        _check_same(found, config, vocab_file, metadata)
         return found
     if os.path.isfile(os.path.join(path, "bert_model.ckpt.index")):
         raise InputError(
             f"--output_dir={path} holds a released checkpoint, whose configuration and "
             "vocabulary would be overwritten. Give a new directory."
         )
-    return ModelDirectory(path, config, vocab.from_file(vocab_file), card)
+    return ModelDirectory(path, config, vocab.from_file(vocab_file), metadata)
 
 
-def create(path, config, vocab_file, card):
+def create(path, config, vocab_file, metadata):
     """Writes the description into `path` unless it is there; arguments and errors of `prepare`.
 
     Returns:
       the opened `ModelDirectory`.
     """
-    prepare(path, config, vocab_file, card)
-    if not os.path.isfile(os.path.join(path, _CARD_FILE)):
+    prepare(path, config, vocab_file, metadata)
+    if not os.path.isfile(os.path.join(path, _METADATA_FILE)):
         vocab.copy(vocab_file, os.path.join(path, _VOCAB_FILE))
         files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())
-        text = json.dumps(dataclasses.asdict(card), indent=2) + "\n"
-        files.write_text(os.path.join(path, _CARD_FILE), text)
+        text = json.dumps(dataclasses.asdict(metadata), indent=2) + "\n"
+        files.write_text(os.path.join(path, _METADATA_FILE), text)
     return ModelDirectory.open(path, "--output_dir")
 
 
-def _check_same(found, config, vocab_file, card):
+def _check_same(found, config, vocab_file, metadata):
     differences = [
         f"{name} is {getattr(ours, name)!r} there and {getattr(wanted, name)!r} here"
-        for ours, wanted in ((found.card, card), (found.config, config))
+        for ours, wanted in ((found.metadata, metadata), (found.config, config))
         for name in (field.name for field in dataclasses.fields(wanted))
         if getattr(ours, name) != getattr(wanted, name)
     ]

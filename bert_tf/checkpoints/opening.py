@@ -2,8 +2,8 @@
 
 import os
 
-from bert_tf.checkpoints import formats
-from bert_tf.checkpoints.checkpoint import Checkpoint, held
+from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints.formats.checkpoint import Checkpoint, held
 from bert_tf.errors import InputError
 
 __all__ = ["Checkpoint", "open_checkpoint"]
@@ -17,7 +17,7 @@ _ADVICE = {
 
 
 def open_checkpoint(path):
-    """Opens a checkpoint of any format of `formats.FORMATS`, which is found by itself.
+    """Opens a checkpoint of any format of `table.FORMATS`, which is found by itself.
 
     Args:
       path: a directory, a TF1 prefix such as `.../bert_model.ckpt`, or one of the files.
@@ -26,7 +26,7 @@ def open_checkpoint(path):
       InputError: nothing readable is there; the message says what was found.
     """
     path = os.fspath(path)
-    for row in formats.FORMATS:
+    for row in table.FORMATS:
         found = row.files.find(path)
         if found:
             return row.files.open(found)
@@ -36,5 +36,5 @@ def open_checkpoint(path):
         text for name, text in _ADVICE.items() if os.path.isfile(os.path.join(directory, name))
     ]
     raise InputError(
-        " ".join([f"No checkpoint {there} {path}.", held(directory), *advice, formats.accepted()])
+        " ".join([f"No checkpoint {there} {path}.", held(directory), *advice, table.accepted()])
     )

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from bert_tf import files
-from bert_tf.checkpoints import tf1_files, tf1_names
+from bert_tf.checkpoints.formats import tf1_files, tf1_names
 
 PREFIX = tf1_files.PREFIX
 

@@ -174,7 +174,7 @@ def num_predictions_needed(masked_lm_prob, max_seq_length):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LearnVocabulary(TextInput):
-    """Flags of bert_tf.text.learn_vocab."""
+    """Flags of bert_tf.vocabulary.learn."""
 
     output_file: str = option(REQUIRED, "vocab.txt to write.")
     vocab_size: int = option(
@@ -218,7 +218,7 @@ class LearnVocabulary(TextInput):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InspectRecords:
-    """Flags of bert_tf.records.inspect."""
+    """Flags of bert_tf.records.inspect.show."""
 
     vocab_file: str = option(REQUIRED, "vocab.txt that the records were made with.")
     num_examples: int = option(3, "Examples to print, the first ones of the first file.")

@@ -17,9 +17,10 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.examples import batching, packing
 from bert_tf.tasks import metrics, registry
 from bert_tf.text import vocab, wordpiece
-from bert_tf.training import finetune, objectives
-from bert_tf.training import start as start_lib
+from bert_tf.training import finetune
+from bert_tf.training import setup as start_lib
 from bert_tf.training.predict import Predictor
+from bert_tf.training.step import objectives
 
 _OBJECTIVES = {"classify": objectives.CLASSIFICATION, "regress": objectives.REGRESSION}
 
@@ -53,8 +54,10 @@ def run(options):
     """
     task, start, data = _read(options)
     strategy = start_lib.set_up(options)
-    card = _card(task, options)
-    directory = model_directory.prepare(options.output_dir, start.config, start.vocab_file, card)
+    metadata = _metadata(task, options)
+    directory = model_directory.prepare(
+        options.output_dir, start.config, start.vocab_file, metadata
+    )
     flagging.announce(options)
     results = {}
     if options.do_train:
@@ -101,13 +104,13 @@ def _read(options):
 def _as_trained(task, options):
     """The task with the labels of the model in `--output_dir`, where there is one."""
     if os.path.exists(os.path.join(options.output_dir, "model.json")):
-        card = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").card
-        return task.with_labels(card.labels, card.num_texts)
+        metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
+        return task.with_labels(metadata.labels, metadata.num_texts)
     return task.fitted(options.data_dir)
 
 
-def _card(task, options):
-    return model_directory.Card(
+def _metadata(task, options):
+    return model_directory.ModelMetadata(
         kind=task.kind,
         task=task.name,
         labels=task.labels,

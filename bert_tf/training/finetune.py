@@ -8,13 +8,13 @@ import os
 from bert_tf import checkpoints, files
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
-from bert_tf.training import start as start_lib
-from bert_tf.training import strategy as strategy_lib
+from bert_tf.training import setup as start_lib
+from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.monitoring.scores import Scores
+from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.phases import Phase
-from bert_tf.training.scores import Scores
-from bert_tf.training.throughput import Meter
 
-# The options that, with those of `start.COURSE`, decide the course of a run.
+# The options that, with those of `setup.COURSE`, decide the course of a run.
 _COURSE = (*start_lib.COURSE, "num_train_epochs", "warmup_proportion", "batch_pieces")
 
 
@@ -29,7 +29,7 @@ def train(start, rows, options, strategy, directory, objective, main_metric, eva
     """Trains to the end, going on where a killed run stopped.
 
     Args:
-      start: `start.Start`.
+      start: `setup.Start`.
       rows: `batching.Rows` with labels.
       options: `options.FineTuning`.
       strategy: `tf.distribute.Strategy`.

@@ -16,24 +16,18 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.progress import Progress
-from bert_tf.records import check, manifest, read
-from bert_tf.training import (
-    finetune,
-    flops,
-    hardware,
-    history,
-    objectives,
-    peak,
-    phases,
-    plan,
-    recomputation,
-    report,
-)
+from bert_tf.records import check, manifest
+from bert_tf.records.read import stream
+from bert_tf.training import finetune, phases
 from bert_tf.training import pretraining_data as data_lib
-from bert_tf.training import start as start_lib
-from bert_tf.training.loop import check_identity
+from bert_tf.training import setup as start_lib
+from bert_tf.training.monitoring import history
+from bert_tf.training.monitoring.throughput import Meter
+from bert_tf.training.plan import flops, hardware, peak, planner
 from bert_tf.training.pretraining_data import PhaseData
-from bert_tf.training.throughput import Meter
+from bert_tf.training.report import page
+from bert_tf.training.step import objectives, recomputation
+from bert_tf.training.step.loop import check_identity
 
 
 def run(options):
@@ -66,7 +60,10 @@ def run(options):
     for each in course:
         data_lib.check_batch_size(each.phase, options, strategy)
     directory = model_directory.prepare(
-        options.output_dir, start.config, start.vocab_file, _card(options, start, course, objective)
+        options.output_dir,
+        start.config,
+        start.vocab_file,
+        _metadata(options, start, course, objective),
     )
     flagging.announce(options)
     if options.dry_run:
@@ -92,7 +89,7 @@ def run(options):
         loop.log.event(step, "end")
         loop.close()
         if start_lib.is_chief(strategy):
-            print(f"Report: {report.write(directory.path)}", flush=True)
+            print(f"Report: {page.write(directory.path)}", flush=True)
 
 
 def _check_direction(checkpoint, objective):
@@ -126,15 +123,17 @@ def _plan(config, course, options, objective):
             "The TPU answers, and the run can start. What it would take on one: "
             "python -m bert_tf.training.plan --hardware=v5e-8, or another kind of TPU."
         )
-    shared = {field.name for field in dataclasses.fields(plan.PlanOptions)} & vars(options).keys()
+    shared = {field.name for field in dataclasses.fields(planner.PlanOptions)} & vars(
+        options
+    ).keys()
     values = {name: getattr(options, name) for name in shared}
-    planned = plan.PlanOptions(**values, hardware="this machine")
+    planned = planner.PlanOptions(**values, hardware="this machine")
     num_predictions = [_sizes(each, objective)[1] for each in course]
     try:
         here = hardware.here(options.dtype)
     except InputError as error:
         return f"The run can start. What it would take is not known: {error}"
-    return plan.describe(config, planned, here, num_predictions=num_predictions)
+    return planner.describe(config, planned, here, num_predictions=num_predictions)
 
 
 def _phase_data(start, phase, number, options, objective):
@@ -163,9 +162,9 @@ def _num_steps(course):
     return sum(each.phase.num_steps for each in course)
 
 
-def _card(options, start, course, objective):
+def _metadata(options, start, course, objective):
     tasks = {"mlm_nsp": "masked-lm-and-next-sentence"}  # as the first version wrote it
-    return model_directory.Card(
+    return model_directory.ModelMetadata(
         kind="pretrain",
         task=tasks.get(options.objective, options.objective),
         num_texts=2 if objective.has_pair else 1,
@@ -266,7 +265,7 @@ def _train_phase(loop, each, reader, end, options, strategy, meter):
         is_new=loop.step == first,
     )
     start_batch = loop.step - first
-    with read.naming_damaged_file(each.records.paths):
+    with stream.naming_damaged_file(each.records.paths):
         if options.has_static_shapes:
             batches, specification = each.device_batches(reader, options, strategy, start_batch)
             loop.run_on_devices(
@@ -304,7 +303,7 @@ def evaluate(model, records, objective, options):
         batches = batches.take(options.max_eval_steps)
     totals = collections.defaultdict(lambda: np.zeros(2))
     progress = Progress("evaluate", None, "batches")
-    with read.naming_damaged_file(records.paths):
+    with stream.naming_damaged_file(records.paths):
         for batch in batches:
             for name, pair in measure(batch).items():
                 totals[name] += [float(value) for value in pair]

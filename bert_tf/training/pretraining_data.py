@@ -9,11 +9,12 @@ from bert_tf import features, files
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, masking
 from bert_tf.options.data import num_predictions_needed
-from bert_tf.records import check, dynamic_masking, global_batches, manifest
+from bert_tf.records import check, manifest
+from bert_tf.records.read import dynamic_masking, global_batches
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training import strategy as strategy_lib
+from bert_tf.training.devices import strategy as strategy_lib
 from bert_tf.training.phases import Phase
-from bert_tf.training.update import ROW_NUMBERS
+from bert_tf.training.step.update import ROW_NUMBERS
 
 # Of the masks that are drawn for held-out records; no --random_seed is as large.
 EVALUATION_SEED = 2**31

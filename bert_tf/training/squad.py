@@ -13,9 +13,10 @@ from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing, spans
 from bert_tf.tasks import squad, squad_metrics
 from bert_tf.text import vocab, wordpiece
-from bert_tf.training import finetune, objectives
-from bert_tf.training import start as start_lib
+from bert_tf.training import finetune
+from bert_tf.training import setup as start_lib
 from bert_tf.training.predict import Predictor
+from bert_tf.training.step import objectives
 
 _SHOWN_PROBLEMS = 5
 
@@ -35,14 +36,16 @@ def run(options):
     if options.do_eval or options.do_predict:
         questions = Questions(options, start, tokenizer)
     strategy = start_lib.set_up(options)
-    card = model_directory.Card(
+    metadata = model_directory.ModelMetadata(
         kind="span",
         task="squad-2.0" if options.version_2_with_negative else "squad-1.1",
         num_texts=2,
         do_lower_case=options.do_lower_case,
         max_seq_length=options.max_seq_length,
     )
-    directory = model_directory.prepare(options.output_dir, start.config, start.vocab_file, card)
+    directory = model_directory.prepare(
+        options.output_dir, start.config, start.vocab_file, metadata
+    )
     flagging.announce(options)
     if options.do_train:
         evaluate = questions.evaluate if options.do_eval else None

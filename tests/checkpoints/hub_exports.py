@@ -9,7 +9,7 @@ import pathlib
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import tf1_names, tf_hub_names
+from bert_tf.checkpoints.formats import tf1_names, tf_hub_names
 from tests.checkpoints import samples
 
 TANH_GELU = 0.044715  # Hendrycks and Gimpel 2016

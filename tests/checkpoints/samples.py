@@ -4,8 +4,8 @@ import pathlib
 
 import numpy as np
 
-from bert_tf.checkpoints import paths
-from bert_tf.checkpoints.contents import Contents
+from bert_tf.checkpoints import variables
+from bert_tf.checkpoints.state_dict import Contents
 from tests.modeling import harness
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -39,7 +39,7 @@ def contents(kind, folder, without=(), config=None, seed=1):
     """`Contents` of a kind.
 
     Args:
-      kind: entry of `paths.KINDS`.
+      kind: entry of `variables.KINDS`.
       folder: where its vocab.txt is written.
       without: starts of paths that it shall lack.
       config: `BertConfig`; none: that of the harness.
@@ -49,7 +49,7 @@ def contents(kind, folder, without=(), config=None, seed=1):
     rng = np.random.default_rng(seed)
     arrays = {
         path: rng.normal(size=shape).astype(np.float32)
-        for path, shape in paths.shapes(config, num_outputs).items()
+        for path, shape in variables.shapes(config, num_outputs).items()
         if path.split("/")[0] in ("encoder", *TOPS[kind])
         and not path.startswith(tuple(without) or "-")
     }

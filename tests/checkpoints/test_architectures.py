@@ -1,6 +1,7 @@
 import pytest
 
-from bert_tf.checkpoints import architectures, hugging_face_names, tf1_names
+from bert_tf.checkpoints import architectures
+from bert_tf.checkpoints.formats import hugging_face_names, tf1_names
 from bert_tf.errors import InputError
 from tests.modeling import harness
 

@@ -7,7 +7,8 @@ import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import hugging_face_names, keras_hub_files, saving
+from bert_tf.checkpoints import saving
+from bert_tf.checkpoints.formats import hugging_face_names, keras_hub_files
 from bert_tf.errors import InputError
 from bert_tf.modeling import models
 from bert_tf.modeling.encoder import Encoder

@@ -10,7 +10,7 @@ import pytest
 
 from bert_tf import checkpoints
 from bert_tf.checkpoints import model_directory
-from bert_tf.checkpoints.model_directory import Card, ModelDirectory
+from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.modeling import models
@@ -23,7 +23,7 @@ CONFIG = BertConfig(
     intermediate_size=37,
     max_position_embeddings=17,
 )
-CARD = Card(
+CARD = ModelMetadata(
     kind="classify",
     task="mrpc",
     labels=("no", "yes", "maybe"),
@@ -50,7 +50,7 @@ def test_create_writes_what_open_reads(directory):
     assert sorted(os.listdir(directory.path)) == ["bert_config.json", "model.json", "vocab.txt"]
     for opened in (directory, ModelDirectory.open(directory.path)):
         assert opened.config == CONFIG
-        assert opened.card == CARD
+        assert opened.metadata == CARD
         assert opened.vocabulary.tokens == tuple(TOKENS)
     assert directory.vocab_file == os.path.join(directory.path, "vocab.txt")
 
@@ -85,11 +85,11 @@ def test_the_same_run_goes_on(directory, vocab_file):
     ],
 )
 def test_another_run_is_refused(directory, vocab_file, changes, config_changes, message):
-    card = dataclasses.replace(CARD, **changes)
+    metadata = dataclasses.replace(CARD, **changes)
     config = dataclasses.replace(CONFIG, **config_changes)
     with pytest.raises(InputError, match=message):
-        model_directory.create(directory.path, config, vocab_file, card)
-    assert ModelDirectory.open(directory.path).card == CARD
+        model_directory.create(directory.path, config, vocab_file, metadata)
+    assert ModelDirectory.open(directory.path).metadata == CARD
 
 
 def test_another_vocabulary_is_refused(directory, tmp_path):
@@ -102,9 +102,9 @@ def test_another_vocabulary_is_refused(directory, tmp_path):
 def test_every_difference_is_named(directory, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("\n".join([*TOKENS[:-1], "c"]) + "\n")
-    card = dataclasses.replace(CARD, task="rte", num_texts=1)
+    metadata = dataclasses.replace(CARD, task="rte", num_texts=1)
     with pytest.raises(InputError, match="task is .*; num_texts is .*; the vocabulary differs"):
-        model_directory.create(directory.path, CONFIG, str(other), card)
+        model_directory.create(directory.path, CONFIG, str(other), metadata)
 
 
 def test_open_says_what_is_there_instead(tmp_path):
@@ -160,27 +160,29 @@ def test_the_best_weights_where_there_are_any(directory):
     ],
 )
 def test_new_model_has_the_head_of_its_kind(kind, labels, model_class, num_outputs):
-    card = dataclasses.replace(CARD, kind=kind, labels=labels)
-    model = model_directory.new_model(CONFIG, card)
+    metadata = dataclasses.replace(CARD, kind=kind, labels=labels)
+    model = model_directory.new_model(CONFIG, metadata)
     assert type(model) is model_class
-    assert num_outputs in (None, getattr(model, "num_classes", None), card.num_outputs)
+    assert num_outputs in (None, getattr(model, "num_classes", None), metadata.num_outputs)
     assert getattr(model, "num_classes", None) == num_outputs
 
 
 @pytest.mark.parametrize("num_texts", [1, 2])
 def test_a_model_pre_trained_on_pairs_has_a_head_for_them(num_texts):
-    card = dataclasses.replace(CARD, kind="pretrain", labels=(), num_texts=num_texts)
-    assert model_directory.new_model(CONFIG, card).has_next_sentence == (num_texts == 2)
+    metadata = dataclasses.replace(CARD, kind="pretrain", labels=(), num_texts=num_texts)
+    assert model_directory.new_model(CONFIG, metadata).has_next_sentence == (num_texts == 2)
 
 
 @pytest.mark.parametrize("kind", ["classify", "regress", "span", "pretrain"])
 def test_build_model_gives_the_saved_weights(tmp_path, vocab_file, kind):
-    card = dataclasses.replace(CARD, kind=kind, labels=CARD.labels if kind == "classify" else ())
-    directory = model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, card)
+    metadata = dataclasses.replace(
+        CARD, kind=kind, labels=CARD.labels if kind == "classify" else ()
+    )
+    directory = model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, metadata)
     weights = {}
     for seed, which in enumerate(("last", "best")):
         keras.utils.set_random_seed(seed)
-        model = model_directory.new_model(CONFIG, card)
+        model = model_directory.new_model(CONFIG, metadata)
         for variable in model.variables:  # biases and LayerNorm too are told apart
             variable.assign(np.random.default_rng(seed).normal(size=variable.shape))
         checkpoints.save(model, os.path.join(directory.path, which))

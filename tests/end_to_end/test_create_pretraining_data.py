@@ -13,7 +13,8 @@ import pytest
 from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED
-from bert_tf.records import build, check, manifest
+from bert_tf.records import check, manifest
+from bert_tf.records.build import builder
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -153,7 +154,7 @@ def test_without_masks_the_examples_are_the_same(tmp_path, capsys, pad):
         "pad_to_max_seq_length": pad == "true",
     }
     for name, mask in (("masked", True), ("plain", False)):
-        build.run(options.PretrainingData(output_file=str(tmp_path / name), mask=mask, **flags))
+        builder.run(options.PretrainingData(output_file=str(tmp_path / name), mask=mask, **flags))
     assert "--dynamic_masking draws them, 4 in an example" in capsys.readouterr().out
     plain = list(lists(str(tmp_path / "plain")))
     assert plain == [unmasked(record) for record in lists(str(tmp_path / "masked"))]

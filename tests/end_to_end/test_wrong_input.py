@@ -8,7 +8,7 @@ import pytest
 
 from bert_tf import options
 from bert_tf.errors import InputError
-from bert_tf.records import build
+from bert_tf.records.build import builder
 from bert_tf.text import vocab
 from bert_tf.training import classifier, pretrain, squad
 from tests.reference import records
@@ -137,7 +137,7 @@ def records_options(bert, data, text):
     ],
 )
 def test_corpus_that_gives_no_pairs(tiny_bert, data, refused, text, wanted):
-    refused(build.run, records_options(tiny_bert, data, text), wanted)
+    refused(builder.run, records_options(tiny_bert, data, text), wanted)
 
 
 def pretraining_options(bert, data, **changes):
@@ -154,7 +154,7 @@ def pretraining_options(bert, data, **changes):
 
 
 def test_records_that_do_not_fit_the_flags(tiny_bert, data, refused):
-    build.run(
+    builder.run(
         options.PretrainingData(
             input_file=f"{data}/corpus.txt",
             output_file=f"{data}/corpus.tfrecord",

@@ -29,7 +29,7 @@ def model_directory(tmp_path_factory):
     from bert_tf.checkpoints import model_directory as lib
     from bert_tf.config import BertConfig
 
-    def make(kind, num_texts, **card):
+    def make(kind, num_texts, **metadata):
         folder = tmp_path_factory.mktemp("model")
         (folder / "tokens.txt").write_text("\n".join(TOKENS) + "\n")
         config = BertConfig(
@@ -43,8 +43,10 @@ def model_directory(tmp_path_factory):
         )
         labels = ("zero", "one", "two", "three", "vier") if kind == "classify" else ()
         values = {"task": "test", "do_lower_case": True, "max_seq_length": MAX_SEQ_LENGTH}
-        card = lib.Card(kind=kind, num_texts=num_texts, labels=labels, **(values | card))
-        return lib.create(str(folder / "run"), config, str(folder / "tokens.txt"), card)
+        metadata = lib.ModelMetadata(
+            kind=kind, num_texts=num_texts, labels=labels, **(values | metadata)
+        )
+        return lib.create(str(folder / "run"), config, str(folder / "tokens.txt"), metadata)
 
     return make
 
@@ -61,7 +63,7 @@ def cases(model_directory, tmp_path_factory):
     cases = {}
     for kind, num_texts in (("classify", 1), ("classify", 2), ("regress", 2)):
         directory = model_directory(kind, num_texts)
-        model = lib.new_model(directory.config, directory.card)
+        model = lib.new_model(directory.config, directory.metadata)
         base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
         exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, piece_rows=5)
         cases[kind, num_texts] = Case(model, directory, exported)

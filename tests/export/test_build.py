@@ -37,7 +37,7 @@ def test_the_report_says_how_to_serve_and_ask(cases, monkeypatch, tmp_path, caps
         config=case.directory.config,
         vocabulary=case.directory.vocabulary,
         vocab_file=case.directory.vocab_file,
-        card=case.directory.card,
+        metadata=case.directory.metadata,
         build_model=lambda which: case.model,
     )
     monkeypatch.setattr(build.ModelDirectory, "open", lambda path: opened)

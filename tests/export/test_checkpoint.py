@@ -3,7 +3,8 @@ import sys
 
 import pytest
 
-from export import checkpoint, conversion, conversion_verify
+from export import checkpoint
+from export.conversion import convert, verify
 
 
 def test_the_flags(tmp_path):
@@ -20,9 +21,9 @@ def test_the_flags(tmp_path):
 
 def test_a_difference_is_an_exit_status(monkeypatch, capsys):
     def differ(_):
-        raise conversion_verify.MismatchError("pooled_output differs")
+        raise verify.MismatchError("pooled_output differs")
 
-    monkeypatch.setattr(conversion, "run", differ)
+    monkeypatch.setattr(convert, "run", differ)
     with pytest.raises(SystemExit) as exit_error:
         checkpoint.main(None)
     assert exit_error.value.code == 1

@@ -63,7 +63,7 @@ def assert_answers(case, url):
     """The REST answers are those of the Python path, and the client prints them."""
     batch = verify.python_inputs(case.directory, 31, PAIRS)
     logits = np.asarray(case.model(batch, training=False)["logits"])
-    labels = [case.directory.card.labels[index] for index in logits.argmax(axis=1)]
+    labels = [case.directory.metadata.labels[index] for index in logits.argmax(axis=1)]
     rows = [dict(zip(("text_a", "text_b"), pair, strict=True)) for pair in PAIRS]
     answer = requests.post(f"{url}/v1/models/pairs:predict", json={"instances": rows}, timeout=60)
     predictions = answer.json()["predictions"]

@@ -47,7 +47,7 @@ def python_logits(case):
     directory = case.directory
     tokenizer = WordPieceTokenizer(directory.vocabulary, do_lower_case=True)
     logits = []
-    for row in zip(*columns(directory.card.num_texts).values(), strict=True):
+    for row in zip(*columns(directory.metadata.num_texts).values(), strict=True):
         ids_a, ids_b = (*map(tokenizer.encode, row), None)[:2]
         packed = packing.pack(ids_a, ids_b, directory.vocabulary, max_seq_length=31)
         batch = batching.encoder_inputs(*([part] for part in packed))

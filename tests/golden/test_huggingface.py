@@ -11,8 +11,8 @@ import pytest
 import safetensors.numpy
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import contents
-from export import conversion_verify
+from bert_tf.checkpoints import state_dict
+from export.conversion import verify
 
 FILE = pathlib.Path(__file__).parent / "huggingface.npz"
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
@@ -47,13 +47,13 @@ def test_a_checkpoint_of_transformers(case, recorded, described, tmp_path):
     safetensors.numpy.save_file(arrays, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(described[case]["config"]))
     checkpoint = checkpoints.open_checkpoint(tmp_path)
-    found, report = contents.read(checkpoint)
+    found, report = state_dict.read(checkpoint)
     assert found.kind == KINDS[case] and not report.skipped
     if case in ("classify", "tag"):
         assert found.labels == ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
     batch = {name: recorded[name].astype(np.int32) for name in INPUTS}
-    ours = conversion_verify.outputs(conversion_verify.Side(checkpoint, found), batch)
+    ours = verify.outputs(verify.Side(checkpoint, found), batch)
     prefix = f"{case}/outputs/"
     wanted = {n.removeprefix(prefix): recorded[n] for n in recorded.files if n.startswith(prefix)}
     assert wanted.keys() <= ours.keys()

@@ -11,7 +11,7 @@ from bert_tf import __version__
 from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
 from bert_tf.records import manifest
-from bert_tf.records.summary import ExampleCounts, TextCounts
+from bert_tf.records.build.summary import ExampleCounts, TextCounts
 from bert_tf.text.vocab import Vocabulary
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import options
-from bert_tf.training import start as start_lib
-from bert_tf.training.loop import Loop
+from bert_tf.training import setup as start_lib
+from bert_tf.training.step.loop import Loop
 
 CONFIG = {
     "hidden_size": 22,

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.options import PretrainingData
-from bert_tf.records import manifest, summary
+from bert_tf.records import manifest
+from bert_tf.records.build import summary
 
 
 def record(values):

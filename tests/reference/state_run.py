@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.training.state import State
+from bert_tf.training.resume.state import State
 
 INDEX, DATA, MANIFEST = "state.index", "state.data-00000-of-00001", "state.json"
 FILES = (INDEX, DATA, MANIFEST)

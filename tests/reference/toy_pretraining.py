@@ -9,12 +9,13 @@ import tensorflow as tf
 from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.modeling import models
-from bert_tf.records import static_pieces
-from bert_tf.training import objectives, recomputation, roles
-from bert_tf.training.loss_scale import LossScale
-from bert_tf.training.optimizer import LAMB, AdamW
-from bert_tf.training.schedules import Schedule
-from bert_tf.training.update import Update
+from bert_tf.records.read import micro_batches
+from bert_tf.training.optimization import parameter_groups
+from bert_tf.training.optimization.loss_scale import LossScale
+from bert_tf.training.optimization.optimizer import LAMB, AdamW
+from bert_tf.training.optimization.schedules import Schedule
+from bert_tf.training.step import objectives, recomputation
+from bert_tf.training.step.update import Update
 
 NUM_PIECES, NUM_ROWS, NUM_TOKENS, NUM_PREDICTIONS = 2, 4, 17, 5  # rows of a piece of all replicas
 SHORT = 11  # of the first piece's rows, none is longer
@@ -40,7 +41,7 @@ def parts(strategy, objective="mlm_nsp", optimizer="adamw", has_loss_scale=False
         optimizer = OPTIMIZERS[optimizer](
             [variable.value for variable in model.trainable_variables],
             Schedule(1e-2, 9, 2),
-            roles=roles.of(model),
+            roles=parameter_groups.of(model),
             weight_decay_rate=0.01,
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of these batches, so clipping is at work
@@ -60,7 +61,7 @@ def update(strategy, jit_compile=False, recompute=False, **kwargs):
 
 
 def shares(number, num_replicas=1, is_packed=False):
-    """Batch of a number, as `static_pieces.Cut` shares it out: a dict for each replica."""
+    """Batch of a number, as `micro_batches.Cut` shares it out: a dict for each replica."""
     rng = np.random.default_rng(number)
     num_rows = NUM_PIECES * NUM_ROWS
     lengths = rng.integers(7, NUM_TOKENS + 1, num_rows)
@@ -82,7 +83,7 @@ def shares(number, num_replicas=1, is_packed=False):
     places = np.arange(num_rows).reshape(NUM_PIECES, num_replicas, -1).swapaxes(0, 1)
     return [
         {name: values[mine].astype(values.dtype) for name, values in batch.items()}
-        | {static_pieces.BUCKET: np.arange(NUM_PIECES, dtype=np.int32)}
+        | {micro_batches.BUCKET: np.arange(NUM_PIECES, dtype=np.int32)}
         for mine in places
     ]
 

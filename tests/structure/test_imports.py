@@ -1,6 +1,7 @@
 """Imports point one way, each package uses only the libraries it may, and importing does nothing.
 
 base (errors files shapes features config flagging ...) <- text <- examples <- records
+base <- corpus <- records;  text, corpus <- vocabulary
 base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- scripts
 bert_tf <- export <- serving
 """
@@ -18,8 +19,10 @@ BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity
 BASE |= {"progress"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
+CORPUS = BASE | {"bert_tf.corpus"}
+VOCABULARY = TEXT | CORPUS | {"bert_tf.vocabulary"}
 EXAMPLES = TEXT | {"bert_tf.examples"}
-RECORDS = EXAMPLES | {"bert_tf.records"}
+RECORDS = EXAMPLES | CORPUS | {"bert_tf.records"}
 MODELING = {"bert_tf.config", "bert_tf.shapes", "bert_tf.features", "bert_tf.modeling"}
 CHECKPOINTS = TEXT | MODELING | {"bert_tf.checkpoints"}
 TASKS = RECORDS | CHECKPOINTS | {"bert_tf.tasks"}
@@ -30,6 +33,8 @@ TRAINING = TASKS | {"bert_tf.training"}
 OURS = {
     "bert_tf": BASE | {"bert_tf"},
     "bert_tf.text": TEXT,
+    "bert_tf.corpus": CORPUS,
+    "bert_tf.vocabulary": VOCABULARY,
     "bert_tf.examples": EXAMPLES,
     "bert_tf.records": RECORDS,
     "bert_tf.records.manifest": RECORDS | {"bert_tf"},
@@ -37,7 +42,7 @@ OURS = {
     "bert_tf.checkpoints": CHECKPOINTS,
     "bert_tf.tasks": TASKS,
     "bert_tf.training": TRAINING,
-    "bert_tf.training.environment": TRAINING | {"bert_tf"},
+    "bert_tf.training.devices.environment": TRAINING | {"bert_tf"},
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
     "script": {"bert_tf", "export"},
@@ -48,23 +53,25 @@ THEIRS = {
     "bert_tf.progress": {"tqdm"},
     "bert_tf.text": {"numpy"},
     "bert_tf.text.graph": {"tensorflow", "tensorflow_text"},
-    "bert_tf.text.inputs": {"backports"},
-    "bert_tf.text.sentences": {"sentencex"},
-    "bert_tf.text.wikitext": {"mwparserfromhell"},
-    "bert_tf.text.wikitext_templates": {"mwparserfromhell"},
+    "bert_tf.vocabulary": {"numpy"},
+    "bert_tf.corpus": {"numpy"},
+    "bert_tf.corpus.inputs": {"backports"},
+    "bert_tf.corpus.sentences": {"sentencex"},
+    "bert_tf.corpus.wikitext": {"mwparserfromhell"},
+    "bert_tf.corpus.wikitext_templates": {"mwparserfromhell"},
     "bert_tf.examples": {"numpy"},
     "bert_tf.records": {"numpy", "tensorflow"},
-    "bert_tf.records.beam_files": {"apache_beam"},
-    "bert_tf.records.beam_pipeline": {"apache_beam", "numpy"},
+    "bert_tf.records.beam.files": {"apache_beam"},
+    "bert_tf.records.beam.pipeline": {"apache_beam", "numpy"},
     "bert_tf.records.check": {"google", "tensorflow"},
-    "bert_tf.records.write": {"google_crc32c", "numpy"},
-    "bert_tf.checkpoints.model_garden_graph": {"google", "tensorflow"},
+    "bert_tf.records.build.write": {"google_crc32c", "numpy"},
+    "bert_tf.checkpoints.formats.model_garden_graph": {"google", "tensorflow"},
     "bert_tf.modeling": {"keras"},
     "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
-    "bert_tf.checkpoints.keras_hub_files": {"h5py", "numpy"},
-    "bert_tf.checkpoints.safetensors_files": {"ml_dtypes", "numpy", "safetensors"},
-    "bert_tf.checkpoints.saved_model": {"google", "tensorflow"},
-    "bert_tf.checkpoints.download": {"google_crc32c", "requests"},
+    "bert_tf.checkpoints.formats.keras_hub_files": {"h5py", "numpy"},
+    "bert_tf.checkpoints.formats.safetensors_files": {"ml_dtypes", "numpy", "safetensors"},
+    "bert_tf.checkpoints.formats.saved_model": {"google", "tensorflow"},
+    "bert_tf.checkpoints.hub.download": {"google_crc32c", "requests"},
     "bert_tf.tasks": {"numpy", "scipy"},
     "bert_tf.training": {"keras", "numpy", "tensorflow"},
     "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
@@ -133,18 +140,18 @@ def test_a_module_imports_only_what_it_may(module):
         ("bert_tf.modeling.layer", "import tensorflow as tf", "tensorflow"),
         ("bert_tf.modeling.layer", "from bert_tf import files", "bert_tf.files"),
         ("bert_tf.modeling.layer", "from bert_tf.text import vocab", "bert_tf.text.vocab"),
-        ("bert_tf.examples.spans", "from bert_tf.records import write", "bert_tf.records.write"),
+        ("bert_tf.examples.spans", "import bert_tf.records.build", "bert_tf.records.build"),
         ("bert_tf.examples.spans", "import keras", "keras"),
         ("bert_tf.text.vocab", "from tensorflow import io", "tensorflow"),
         ("bert_tf.config", "from bert_tf.text import vocab", "bert_tf.text.vocab"),
-        ("bert_tf.records.write", "from bert_tf import checkpoints", "bert_tf.checkpoints"),
-        ("bert_tf.checkpoints.presets", "import requests", "requests"),
-        ("bert_tf.records.build", "import apache_beam", "apache_beam"),
-        ("bert_tf.tasks.squad", "from bert_tf.training import loop", "bert_tf.training.loop"),
+        ("bert_tf.records.build.write", "from bert_tf import checkpoints", "bert_tf.checkpoints"),
+        ("bert_tf.checkpoints.hub.presets", "import requests", "requests"),
+        ("bert_tf.records.build.builder", "import apache_beam", "apache_beam"),
+        ("bert_tf.tasks.squad", "import bert_tf.training.step", "bert_tf.training.step"),
         ("bert_tf.tasks.squad", "import tensorflow", "tensorflow"),
-        ("bert_tf.training.loop", "from export import build", "export.build"),
-        ("bert_tf.training.loop", "from tests import reference", "tests"),
-        ("bert_tf.training.loop", "import run_squad", "run_squad"),
+        ("bert_tf.training.step.loop", "from export import build", "export.build"),
+        ("bert_tf.training.step.loop", "from tests import reference", "tests"),
+        ("bert_tf.training.step.loop", "import run_squad", "run_squad"),
         ("export.build", "from serving import rest", "serving.rest"),
         ("script.run_squad", "def main():\n  from serving import rest", "serving.rest"),
         ("script.run_squad", "import numpy", "numpy"),

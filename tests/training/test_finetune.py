@@ -13,9 +13,10 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.options import Classifier
-from bert_tf.training import finetune, objectives
-from bert_tf.training import start as start_lib
-from bert_tf.training import strategy as strategy_lib
+from bert_tf.training import finetune
+from bert_tf.training import setup as start_lib
+from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
     vocab_size=7,
@@ -71,7 +72,7 @@ def train(tmp_path):
     """Runs `finetune.train` in a directory; returns (scores, opened directory)."""
     vocab_file = tmp_path / "vocab.txt"
     vocab_file.write_text("\n".join(TOKENS) + "\n")
-    card = model_directory.Card(
+    metadata = model_directory.ModelMetadata(
         kind="classify", task="t", labels=("x", "y", "z"), do_lower_case=True, max_seq_length=12
     )
     tf.config.experimental.enable_op_determinism()
@@ -79,7 +80,7 @@ def train(tmp_path):
     def run(evaluate, strategy="one_device", name="run", **changes):
         keras.utils.set_random_seed(3)
         path = str(tmp_path / name)
-        directory = model_directory.create(path, CONFIG, str(vocab_file), card)
+        directory = model_directory.create(path, CONFIG, str(vocab_file), metadata)
         start = start_lib.Start(CONFIG, directory.vocabulary, str(vocab_file), None)
         scores = finetune.train(
             start,

@@ -16,11 +16,12 @@ import tensorflow as tf
 from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.records import check as read_check
-from bert_tf.records import global_batches
+from bert_tf.records.read import global_batches
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training import hardware, pretrain
-from bert_tf.training.guards import DivergedError
-from bert_tf.training.loop import Loop
+from bert_tf.training import pretrain
+from bert_tf.training.monitoring.guards import DivergedError
+from bert_tf.training.plan import hardware
+from bert_tf.training.step.loop import Loop
 from tests.reference import records
 from tests.reference.pretraining_runs import (
     assert_close,

@@ -10,7 +10,8 @@ from bert_tf import features
 from bert_tf.errors import InputError
 from bert_tf.records import manifest
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training import objectives, pretrain, pretraining_data
+from bert_tf.training import pretrain, pretraining_data
+from bert_tf.training.step import objectives
 from tests.reference import pretraining_runs, records
 from tests.reference.pretraining_runs import (
     assert_close,

@@ -1,0 +1,1 @@
+"""Released models by name: where they are fetched from, checked and kept."""

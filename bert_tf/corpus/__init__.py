@@ -1,0 +1,1 @@
+"""Files of raw text to documents: formats, Wikipedia's markup, sentences."""

@@ -1,0 +1,1 @@
+"""Builds the same TFRecords as a pipeline of Apache Beam."""

@@ -1,0 +1,27 @@
+"""Pre-training TFRecords from text by a pipeline of Apache Beam, for corpora beyond one machine.
+
+python -m bert_tf.records.beam --runner=RUNNER FLAGS [RUNNER'S FLAGS] [-- MORE OF THEM]
+
+Takes the flags of create_pretraining_data.py and writes the same files. Flags that are not among
+them go to Beam, and so does what follows "--". Needs requirements-beam.txt; see docs/beam.md.
+"""
+
+import importlib.util
+
+from bert_tf import flagging, options
+from bert_tf.errors import InputError
+
+
+def main(run_options, arguments):
+    if importlib.util.find_spec("apache_beam") is None:
+        raise InputError(
+            "apache-beam is not installed. It needs an older protobuf than a new environment "
+            "has, so make one of its own: pip install -r requirements-beam.txt"
+        )
+    from bert_tf.records.beam import pipeline
+
+    pipeline.run(run_options, arguments)
+
+
+if __name__ == "__main__":
+    flagging.run(main, options.PretrainingData, keeps_unknown=True)

@@ -1,0 +1,1 @@
+"""Builds pre-training TFRecords from text: worker processes, scratch directory, resume."""

@@ -1,0 +1,325 @@
+"""Text to pre-training TFRecords, however long the text: what runs, in what order, and its end.
+
+The work is cut into units of text (`stages` says what is done to one), which worker processes take
+one by one and leave in a scratch directory. Memory holds what the workers are at, whatever the
+size of the corpus; a build that was killed goes on with the units that are missing. Inputs count
+in the order of their hashes, units in the order of their inputs, and every random draw is seeded by
+what it is for. So the bytes of the shards depend on the text, the options and the seed alone.
+"""
+
+import contextlib
+import errno
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+
+from bert_tf import files, flagging
+from bert_tf.corpus import documents, inputs
+from bert_tf.corpus.sentences import Splitter
+from bert_tf.errors import InputError, UnfinishedError
+from bert_tf.examples.pretraining import row_dtype
+from bert_tf.progress import Progress
+from bert_tf.records import manifest
+from bert_tf.records.build import plan, scratch, summary, write
+from bert_tf.records.build.workers import Workers
+from bert_tf.text import vocab
+
+UNIT_BYTES = documents.UNIT_BYTES
+# Random second texts come from the same pool; so many tokens are about 20 MB of English.
+POOL_TOKENS = 2**22
+_BYTES_FOR_A_WORKER = 2**23
+_NUM_TO_PRINT = 2
+# Options that change nothing in the examples.
+_NOT_IDENTITY = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
+
+
+def run(options):
+    """Makes the records that `options` asks for and prints what they are like.
+
+    Args:
+      options: `options.PretrainingData`.
+
+    Returns:
+      (`summary.TextCounts`, `summary.ExampleCounts`).
+
+    Raises:
+      InputError: a file is missing or not what it should be, the vocabulary has another
+        casing, the text has too few documents, or the disk is full.
+    """
+    paths = inputs.find(options.input_file)
+    outputs = output_paths(options.output_file, paths)
+    vocabulary = vocab.from_file(options.vocab_file)
+    vocab.check_casing(vocabulary, options.do_lower_case)
+    formats = {path: inputs.resolve_format(path, options.input_format) for path in paths}
+    if set(formats.values()) != {"sentences"}:
+        Splitter(options.language)  # refuses a language without rules
+    flagging.announce(options)
+    corpus = _hashed(formats)
+    identity = {name: value for name, value in vars(options).items() if name not in _NOT_IDENTITY}
+    identity |= {
+        "vocabulary": vocabulary.sha256,
+        "inputs": f"{len(corpus)} file(s), {_hash_of_hashes(corpus)}",
+        "number of output files": len(outputs),
+    }
+    directory = _scratch_directory(options, outputs)
+    with _disk_full_explained(directory), scratch.opened(directory, identity) as parts:
+        build = _Build(options, parts, corpus, vocabulary, outputs)
+        counts = build.run()
+        for source, path in zip(build.shard_paths, outputs, strict=True):
+            _move(source, path)
+        manifest.add(outputs, build.shards, options, vocabulary, corpus, *counts)
+    print(summary.text(*counts, options), flush=True)
+    return counts
+
+
+def output_paths(output_file, input_paths):
+    """The paths of --output_file, checked; `name@3` stands for three files.
+
+    Raises:
+      InputError: none is named, one is named twice, is a directory or an input.
+    """
+    paths = []
+    for part in filter(None, (part.strip() for part in output_file.split(","))):
+        sharded = re.fullmatch(r"(.+)@([1-9]\d{0,4})", part)
+        if sharded:
+            name, count = sharded[1], int(sharded[2])
+            paths += [f"{name}-{number:05d}-of-{count:05d}" for number in range(count)]
+        else:
+            paths.append(part)
+    if not paths:
+        raise InputError("--output_file is empty; it takes a comma-separated list of files.")
+    for path in paths:
+        if os.path.isdir(path):
+            raise InputError(f"--output_file={path} is a directory; a file was wanted.")
+    resolved = [os.path.realpath(path) for path in paths]
+    if len(set(resolved)) < len(resolved):
+        raise InputError(f"--output_file={output_file} names a file twice.")
+    if overwritten := set(resolved) & {os.path.realpath(path) for path in input_paths}:
+        raise InputError(f"--output_file names the input {sorted(overwritten)[0]}.")
+    return paths
+
+
+def _scratch_directory(options, outputs):
+    first = os.path.abspath(outputs[0])
+    parent = options.scratch_dir or os.path.dirname(first)
+    return os.path.join(parent, f".{os.path.basename(first)}.unfinished")
+
+
+def _hashed(formats):
+    """What is known of each input, in the order that the build takes them: that of their hashes.
+
+    Args:
+      formats: dict from path to format.
+
+    Returns:
+      list of dicts with "path", "format", "bytes" and "sha256".
+    """
+    total = sum(map(os.path.getsize, formats))
+    progress = Progress("hash", total, "bytes", unit_scale=True)
+    found = []
+    for path, text_format in formats.items():
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+                progress.advance(len(block))
+        found.append(
+            {
+                "path": path,
+                "format": text_format,
+                "bytes": os.path.getsize(path),
+                "sha256": digest.hexdigest(),
+            }
+        )
+    progress.close()
+    return sorted(found, key=lambda each: each["sha256"])
+
+
+def _hash_of_hashes(corpus):
+    return hashlib.sha256("".join(each["sha256"] for each in corpus).encode()).hexdigest()
+
+
+class _Build:
+    """The stages of one build, each left out as far as its parts are there.
+
+    Attributes:
+      shard_paths: list of str, where the shards are, but for those that were moved before.
+      shards: list of dicts, what `manifest` says of each shard, after `run`.
+    """
+
+    def __init__(self, options, parts, corpus, vocabulary, outputs):
+        self._options, self._parts, self._corpus = options, parts, corpus
+        self._vocabulary = vocabulary
+        self._num_workers = _num_workers(options, corpus)
+        self._outputs, self._num_shards = outputs, len(outputs)
+        self._row_dtype = row_dtype(options.max_seq_length, options.num_slots, len(vocabulary))
+        self.shard_paths = [parts.shard(number) for number in range(len(outputs))]
+        self.shards = []
+
+    def run(self):
+        """Runs the stages; returns (`TextCounts`, `ExampleCounts`)."""
+        options = self._options
+        with Workers(self._num_workers, _stages, options, self._parts) as workers:
+            units = self._tokenize(workers)
+            read = _sum(summary.TextCounts, units)
+            units = [unit for unit in units if unit["num_documents"]]
+            num_tokens = sum(unit["num_tokens"] for unit in units)
+            num_buckets = plan.num_buckets(
+                options, num_tokens, self._row_dtype.itemsize, self._num_shards
+            )
+            runs = self._runs(units)
+            made = self._draw(workers, runs, units, num_buckets)
+            plan.check_examples(made.num_examples, self._num_shards)
+            self._print_examples(next(iter(runs)), num_buckets)
+            # Every unit is dealt out evenly, so a bucket has one row of it more than its share.
+            max_rows = made.num_examples // num_buckets + len(units)
+            self._write(workers, list(runs), num_buckets, max_rows, made.num_examples)
+        return read, made
+
+    def _tokenize(self, workers):
+        """Stage 1; returns the headers of all units in their order."""
+        known = self._parts.note("units")
+        if os.path.exists(known):
+            with open(known, encoding="utf-8") as file:
+                return json.load(file)
+        headers, num_bytes = {}, {}
+        total = sum(each["bytes"] for each in self._corpus)
+        progress = Progress("tokenize", total, "bytes", unit_scale=True)
+
+        def missing():
+            for number, each in enumerate(self._corpus):
+                before = 0
+                for unit in documents.units(each["path"], each["format"], UNIT_BYTES):
+                    key = (number, unit.number)
+                    # Of the file on disk, which may be compressed.
+                    num_bytes[key], before = unit.position - before, unit.position
+                    headers[key] = scratch.header(self._parts.tokens(key))
+                    if headers[key] is None:
+                        yield key, unit
+                    else:
+                        progress.skip(num_bytes[key])
+
+        for header in workers.run("tokenize", missing()):
+            key = tuple(header["key"])
+            headers[key] = header
+            progress.advance(num_bytes[key])
+        progress.close()
+        headers = [headers[key] for key in sorted(headers)]
+        files.write_text(known, json.dumps(headers))
+        return headers
+
+    def _runs(self, units):
+        """Dict from (pool, run) to (units of the pool, units of the run)."""
+        sizes = [(tuple(u["key"]), u["num_tokens"], u["num_documents"]) for u in units]
+        num_tokens = {key: size for key, size, _ in sizes}
+        return {
+            (number, place): (pool, run)
+            for number, pool in enumerate(plan.pools(self._options, sizes, POOL_TOKENS))
+            for place, run in enumerate(
+                plan.runs(self._options, pool, num_tokens, self._row_dtype.itemsize)
+            )
+        }
+
+    def _draw(self, workers, runs, units, num_buckets):
+        """Stage 2; returns the `ExampleCounts` of all units."""
+        num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
+        progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
+        headers = {run: scratch.header(self._parts.rows(run)) for run in runs}
+        missing = [run for run, header in headers.items() if not header]
+        done = [run for run, header in headers.items() if header]
+        progress.skip(sum(num_bytes[key] for run in done for key in runs[run][1]))
+        tasks = ((runs[run][0], run, runs[run][1], num_buckets) for run in missing)
+        for header in workers.run("draw", tasks):
+            run = tuple(header["run"])
+            headers[run] = header
+            progress.advance(sum(num_bytes[key] for key in runs[run][1]))
+        progress.close()
+        return _sum(summary.ExampleCounts, headers.values())
+
+    def _print_examples(self, run, num_buckets):
+        rows = np.empty(_NUM_TO_PRINT, self._row_dtype)
+        for row in rows[: scratch.read_rows(self._parts.rows(run), rows, 0, num_buckets)]:
+            print(summary.example_text(row, self._vocabulary), flush=True)
+
+    def _write(self, workers, runs, num_buckets, max_rows, num_examples):
+        """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
+        progress = Progress("write", num_examples, "examples")
+        per_shard = num_buckets // self._num_shards
+        headers = [scratch.header(path) for path in self.shard_paths]
+        missing = [n for n, header in enumerate(headers) if not self._is_there(n, header)]
+        buckets = (n * per_shard + place for n in missing for place in range(per_shard))
+
+        def joined(parts):
+            for part, num_records in parts:
+                yield part, num_records
+                progress.advance(num_records)
+
+        tasks = ((bucket, runs, num_buckets, max_rows) for bucket in buckets)
+        encoded = workers.run("encode", tasks)
+        progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
+        for number in missing:
+            parts = joined(itertools.islice(encoded, per_shard))
+            headers[number] = write.join(self.shard_paths[number], parts)
+            files.write_text(f"{self.shard_paths[number]}.json", json.dumps(headers[number]))
+        progress.close()
+        self.shards = headers
+
+    def _is_there(self, number, header):
+        """Whether a shard that was finished before is here, or was moved to its place."""
+        if not header or os.path.exists(self.shard_paths[number]):
+            return bool(header)
+        moved = self._outputs[number]
+        return os.path.isfile(moved) and os.path.getsize(moved) == header["bytes"]
+
+
+def _move(source, path):
+    """Moves a finished file to its place, whole or not at all, also to another disk."""
+    if not os.path.exists(source):  # moved by a run that was killed right after
+        return
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    try:
+        os.replace(source, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with files.replacing(path) as temporary:
+            shutil.copyfile(source, temporary)
+        os.remove(source)
+
+
+def _num_workers(options, corpus):
+    """As asked for, or one per core; fewer where starting them takes longer than the work."""
+    num_bytes = sum(each["bytes"] for each in corpus)
+    cores = len(os.sched_getaffinity(0))
+    return options.num_workers or max(1, min(cores, num_bytes // _BYTES_FOR_A_WORKER))
+
+
+def _stages(options, parts):
+    """Called in each worker process; TensorFlow is loaded there, not here."""
+    from bert_tf.records.build.stages import Stages
+
+    return Stages(options, parts)
+
+
+def _sum(kind, headers):
+    return sum((kind(**header["counts"]) for header in headers), start=kind())
+
+
+@contextlib.contextmanager
+def _disk_full_explained(directory):
+    try:
+        yield
+    except OSError as error:
+        # NumPy, told to write an array, tells of a short write without a number.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, None):
+            raise
+        raise UnfinishedError(
+            f"The disk is full ({error.filename or directory}). What is done lies in {directory}; "
+            "free some space, or give a --scratch_dir on another disk before the first run, and "
+            "run the same command again: it goes on where it stopped."
+        ) from None

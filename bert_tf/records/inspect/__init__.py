@@ -1,0 +1,1 @@
+"""Shows what pre-training records hold, as text, tables and a picture."""

@@ -1,0 +1,1 @@
+"""Distribution strategies, TPUs, and the processes of a run."""

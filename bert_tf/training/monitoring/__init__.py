@@ -1,0 +1,1 @@
+"""Logs, speed, scores, and the checks that stop a run that goes wrong."""

@@ -1,0 +1,1 @@
+"""What pre-training will need: memory, FLOPs, hours, before it runs."""

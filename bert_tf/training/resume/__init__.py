@@ -1,0 +1,1 @@
+"""Saves the state of a run and restores it."""

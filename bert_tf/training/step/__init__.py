@@ -1,0 +1,1 @@
+"""One update, and the loop that repeats it."""

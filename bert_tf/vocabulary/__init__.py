@@ -1,0 +1,1 @@
+"""Learns a WordPiece vocabulary from a corpus, or extends a released one."""

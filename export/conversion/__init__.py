@@ -1,0 +1,1 @@
+"""Converts a checkpoint of one format to another, and checks the result."""

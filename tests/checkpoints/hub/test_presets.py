@@ -1,0 +1,340 @@
+"""A name becomes a directory once, for every process; without network it is said what to do."""
+
+import io
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+import zipfile
+
+import pytest
+
+from bert_tf.checkpoints.hub import cache, download, preset_table, presets
+from bert_tf.errors import InputError
+from tests.reference import file_server
+
+NAME = "uncased_L-2_H-128_A-2"
+PATH = f"/bert_models/2020_02_20/{NAME}.zip"
+FILES = {
+    "bert_config.json": b"{}",
+    "vocab.txt": b"[PAD]\n",
+    "bert_model.ckpt.index": bytes(range(101)),
+    "bert_model.ckpt.data-00000-of-00001": bytes(range(251)) * 7,
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty cache in an empty working directory, and no network."""
+    for name in ("HF_TOKEN", "BERT_TF_OFFLINE", "HF_HUB_OFFLINE", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(download, "WAITS", (0.0,) * len(download.WAITS))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hugging_face"))
+    monkeypatch.setenv("BERT_TF_GOOGLE_URL", f"{nowhere}/bert_models")
+    monkeypatch.setenv("HF_ENDPOINT", nowhere)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path
+
+
+@pytest.fixture
+def server(home, monkeypatch):
+    with file_server.running() as server:
+        monkeypatch.setenv("BERT_TF_GOOGLE_URL", f"{server.url}/bert_models")
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as file:
+            for name, data in FILES.items():
+                file.writestr(name, data)
+        server.files[PATH] = packed.getvalue()
+        server.google_hash(PATH)
+        yield server
+
+
+def held(path):
+    found = {}
+    for name in FILES:
+        with open(os.path.join(path, name), "rb") as file:
+            found[name] = file.read()
+    return found
+
+
+def write_by_hand(place, files=FILES):
+    place.mkdir(parents=True)
+    for name, data in files.items():
+        (place / name).write_bytes(data)
+
+
+@pytest.mark.parametrize("name", [NAME, "bert-base-uncased", "models/bert"])
+def test_what_is_there_is_a_path(home, name):
+    os.makedirs(name)
+    assert presets.resolve(name) == name
+    assert not presets.is_name(name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/models/bert",
+        "./bert",
+        "../bert",
+        "runs/bert/best",
+        "bert_model.ckpt",
+        "m/model.safetensors",
+    ]
+    + ["a b/c", "runs/../bert", "", "C:\\bert"],
+)
+def test_what_cannot_be_a_name_is_a_path(home, path):
+    assert presets.resolve(path) == path
+
+
+def test_a_prefix_is_a_path(home):
+    open("model.index", "w").close()
+    assert presets.resolve("model") == "model"
+
+
+def test_a_slip_in_a_path_of_one_s_own_is_no_name(home):
+    os.makedirs("runs/mrpc")
+    assert presets.resolve("runs/mprc") == "runs/mprc"
+    assert presets.is_name("run/mrpc")
+
+
+@pytest.mark.parametrize(
+    ("name", "location", "revision"),
+    [
+        ("bert-base-uncased", "google-bert/bert-base-uncased", "86b5e0934494"),
+        ("google-bert/bert-base-uncased", "google-bert/bert-base-uncased", "86b5e0934494"),
+        ("bert-base-uncased@main", "google-bert/bert-base-uncased", "main"),
+        ("bert-base-german-cased", "google-bert/bert-base-german-cased", "main"),
+        ("owner/model", "owner/model", "main"),
+        ("owner/model@refs/pr/2", "owner/model", "refs/pr/2"),
+        ("wwm_cased_L-24_H-1024_A-16", "2019_05_30/wwm_cased_L-24_H-1024_A-16", "main"),
+        (f"2020_02_20/{NAME}".replace("2_H-128_A-2", "12_H-768_A-12"), None, "main"),
+    ],
+)
+def test_names(home, name, location, revision):
+    preset = presets.named(name)
+    assert preset.location == (location or name)
+    assert preset.revision.startswith(revision)
+    assert presets.is_name(name)
+
+
+def test_a_wrong_name_is_answered_with_the_nearest(home):
+    message = "bert-base-uncase is no file or directory here, .* Nearest: bert-base-uncased,"
+    with pytest.raises(InputError, match=message):
+        presets.resolve("bert-base-uncase")
+
+
+def test_a_name_is_fetched_once(server, home):
+    path = presets.resolve(NAME)
+    assert path == str(home / "cache" / "google" / "2020_02_20" / NAME)
+    assert held(path) == FILES
+    assert presets.resolve(NAME) == path
+    assert server.paths == [PATH]
+
+
+def test_what_was_fetched_is_used_without_network(server, home, monkeypatch):
+    path = presets.resolve(NAME)
+    monkeypatch.setenv("BERT_TF_GOOGLE_URL", "http://127.0.0.1:9/bert_models")
+    monkeypatch.setenv("BERT_TF_OFFLINE", "1")
+    assert held(presets.resolve(NAME)) == FILES
+    assert presets.resolve(NAME) == path
+
+
+def test_an_interrupted_fetch_is_gone_on_with_and_leaves_nothing_by_its_name(server, home):
+    server.first[PATH] = [("break", 211)] + [503] * 99
+    with pytest.raises(InputError, match=f"{NAME} is no path here, is not in the cache .* 211 byt"):
+        presets.resolve(NAME)
+    place = home / "cache" / "google" / "2020_02_20"
+    assert not (place / NAME).exists()
+    assert os.listdir(place / f"{NAME}.partial") == ["archive.zip.part"]
+    del server.first[PATH], server.asked[:]
+    assert held(presets.resolve(NAME)) == FILES
+    assert server.ranges == ["bytes=211-"]
+    assert sorted(os.listdir(place)) == [f".{NAME}.lock", NAME]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        (NAME, "bert_config.json, vocab.txt, bert_model.ckpt.index and bert_model.ckpt.data-0"),
+        (
+            "bert-base-uncased",
+            "config.json, model.safetensors .* and vocab.txt .or tokenizer.json.",
+        ),
+    ],
+)
+def test_without_network_it_is_said_what_to_put_where(home, name, wanted):
+    with pytest.raises(InputError) as caught:
+        presets.resolve(name)
+    preset = presets.named(name)
+    text = str(caught.value)
+    assert "onnection refused" in text
+    for part in (presets.directory(preset), presets.HOSTS[preset.host].address(preset)):
+        assert part in text
+    assert f"variable BERT_TF_CACHE names the cache, now {home}/cache" in text
+    with pytest.raises(InputError, match=f"Wanted: {wanted}"):
+        presets.resolve(name)
+
+
+def test_files_put_there_by_hand_are_used(home):
+    place = home / "cache" / "google" / "2020_02_20" / NAME
+    write_by_hand(place)
+    assert presets.resolve(NAME) == str(place)
+    (place / "vocab.txt").write_bytes(b"other")
+    with pytest.raises(InputError, match="vocab.txt has 5 bytes; 6 had arrived"):
+        presets.resolve(NAME)
+
+
+def test_files_put_there_by_hand_must_be_all_and_the_known_ones(home):
+    place = home / "cache" / "google" / "2018_10_18" / "uncased_L-12_H-768_A-12"
+    write_by_hand(place, {"vocab.txt": b"x"})
+    with pytest.raises(InputError, match="not all of uncased_L-12_H-768_A-12: vocab.txt. Wanted:"):
+        presets.resolve("uncased_L-12_H-768_A-12")
+    for name, data in FILES.items():
+        (place / name).write_bytes(data)
+    with pytest.raises(InputError, match="is not the known one: its sha256 is"):
+        presets.resolve("uncased_L-12_H-768_A-12")
+
+
+def test_a_corrupted_file_is_found(server):
+    path = os.path.join(presets.resolve(NAME), "bert_model.ckpt.data-00000-of-00001")
+    with open(path, "r+b") as file:
+        file.write(b"!")
+    with pytest.raises(InputError, match="bert_model.ckpt.data-00000-of-00001 is not what had arr"):
+        presets.resolve(NAME)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (404, "It is not there. Nearest: .*python -m bert_tf.checkpoints.hub.presets"),
+        (401, "It is not there, or private: give the environment variable HF_TOKEN"),
+        (403, "Access to it is restricted"),
+    ],
+)
+def test_a_repository_that_is_not_there(server, status, message):
+    server.first["/api/models/google-bert/bert-base-uncasd/revision/main"] = [status]
+    with pytest.raises(InputError, match=f"no path here, and none of Hugging Face: .*{message}"):
+        presets.resolve("google-bert/bert-base-uncasd")
+
+
+def test_the_cache_of_hugging_face_s_libraries_is_used(home, monkeypatch):
+    commit = "1123456789abcdef0123456789abcdef01234567"
+    snapshot = home / "hugging_face/hub/models--owner--model/snapshots" / commit
+    write_blobs(snapshot, {"config.json": b"{}", "vocab.txt": b"a", "model.safetensors": b"w" * 43})
+    name = f"owner/model@{commit}"
+    path = presets.resolve(name)
+    with open(os.path.join(path, "model.safetensors"), "rb") as file:
+        assert file.read() == b"w" * 43
+    for blob in (snapshot / ".." / ".." / "blobs").iterdir():
+        blob.unlink()
+    monkeypatch.setenv("BERT_TF_OFFLINE", "1")
+    with pytest.raises(InputError, match="is not in the cache"):
+        presets.resolve(name)
+
+
+def write_blobs(snapshot, files):
+    blobs = snapshot.parent.parent / "blobs"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for name, data in files.items():
+        (snapshot / "new").write_bytes(data)
+        digest = download.digests(snapshot / "new", {"sha256"})["sha256"]
+        (snapshot / "new").rename(blobs / digest)
+        (snapshot / name).symlink_to(blobs / digest)
+
+
+def test_two_processes_fetch_once(server):
+    server.pause.clear()
+    code = f"from bert_tf.checkpoints import presets; print(presets.resolve({NAME!r}))"
+    root = pathlib.Path(__file__).parents[3]
+    environment = os.environ | {"PYTHONPATH": root, "PYTHONUNBUFFERED": "1"}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
+    # One of the two waits for the lock and says so; then the other one is answered.
+    waiting = threading.Event()
+    lines = []
+
+    def listen(process):
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith("Waiting"):
+                waiting.set()
+
+    threads = [threading.Thread(target=listen, args=(process,)) for process in running]
+    for thread in threads:
+        thread.start()
+    assert waiting.wait(30)
+    server.pause.set()
+    paths = {process.stdout.read().strip() for process in running}
+    for process, thread in zip(running, threads, strict=True):
+        assert process.wait(30) == 0
+        thread.join()
+        process.stdout.close()
+        process.stderr.close()
+    assert lines.count(f"Waiting for another process that fetches {NAME}.\n") == 1
+    assert server.paths == [PATH]
+    assert held(paths.pop()) == FILES
+    assert not paths
+
+
+def run(capsys, *names, **flags):
+    presets.main(presets.Options(**flags), list(names))
+    return capsys.readouterr().out
+
+
+def test_the_table_says_what_is_here(server, capsys):
+    path = presets.resolve(NAME)
+    rows = {line.split("  ")[0]: line for line in run(capsys).splitlines()}
+    assert rows[NAME].split() == [NAME, "18", "MB", "uncased", "yes", f"{server.url}{PATH}"]
+    address = (
+        f"{server.url}/google-bert/bert-base-cased/tree/cd5ef92a9fb2f889e972770a36d4ed042daf221e"
+    )
+    assert rows["bert-base-cased"].split() == ["bert-base-cased", "436", "MB", "cased", address]
+    assert len([row for row in rows if row in preset_table.ALIASES]) == 15
+    assert run(capsys, NAME) == f"{path}\n"
+
+
+def test_what_is_here_without_a_row_is_listed_too(server, home, capsys):
+    place = home / "cache" / "hugging_face" / "owner" / "model@main"
+    place.mkdir(parents=True)
+    cache.record(str(place), {}, {})
+    assert str(place) in run(capsys).splitlines()
+
+
+def test_verify_reads_every_file_again(server, capsys):
+    path = presets.resolve(NAME)
+    assert run(capsys, verify=True) == f"{path}: every file is as it arrived.\n"
+    assert run(capsys, NAME, verify=True) == f"{path}: every file is as it arrived.\n"
+    file = os.path.join(path, "vocab.txt")
+    before = os.stat(file)
+    with open(file, "wb") as changed:
+        changed.write(b"[PAD]!")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    presets.resolve(NAME)
+    with pytest.raises(InputError, match="vocab.txt is not what had arrived"):
+        run(capsys, verify=True)
+
+
+def test_the_record_names_the_archive(server):
+    with open(os.path.join(presets.resolve(NAME), "origin.json")) as file:
+        values = json.load(file)
+    assert values["url"] == f"{server.url}{PATH}"
+    assert set(values["files"]) == {*FILES, "conversion.json"}

@@ -1,0 +1,33 @@
+"""What a report tells of the machine, and what it does not."""
+
+import getpass
+import json
+import platform
+import socket
+
+import keras
+import tensorflow as tf
+
+from bert_tf.training.devices import environment
+
+
+def test_versions_and_devices():
+    found = environment.describe()
+    assert found["TensorFlow"] == tf.__version__
+    assert found["Keras"] == keras.__version__
+    assert found["Python"] == platform.python_version()
+    assert found["Accelerators"] == "none"
+    assert found["Layers compute in"] == "float32"
+    assert int(found["Cores"]) > 0
+    assert "Replicas" not in found
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_the_strategy():
+    found = environment.describe(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2"]))
+    assert (found["Strategy"], found["Replicas"]) == ("MirroredStrategy", "3")
+
+
+def test_nothing_of_who_runs_it():
+    words = set(" ".join(environment.describe().values()).split())
+    assert not words & {getpass.getuser(), socket.gethostname()}

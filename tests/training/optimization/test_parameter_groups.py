@@ -1,0 +1,66 @@
+"""Each weight's role, counted from the architecture, not from its name."""
+
+import keras
+import pytest
+
+from bert_tf.config import BertConfig
+from bert_tf.modeling import layer, models
+from bert_tf.training.optimization import parameter_groups
+
+CONFIG = BertConfig(
+    vocab_size=7,
+    hidden_size=6,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=5,
+    max_position_embeddings=13,
+)
+HEADS = {
+    "pretraining": (models.PretrainingModel, {}, [(6, 6), (6, 2)]),
+    "classifier": (models.ClassifierModel, {"num_classes": 3}, [(6, 3)]),
+    "spans": (models.SpanModel, {}, [(6, 2)]),
+}
+# Three embeddings; of each block query, key and value, output, two of the feed-forward; the pooler.
+ENCODER = [(7, 6), (13, 6), (2, 6)] + 2 * [(6, 18), (6, 6), (6, 5), (5, 6)] + [(6, 6)]
+
+
+def by_shape(model):
+    found = parameter_groups.of(model)
+    assert len(found) == len(model.trainable_variables)
+    return [
+        (tuple(v.shape), role) for v, role in zip(model.trainable_variables, found, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_kernels_and_tables_decay_and_nothing_else(kind):
+    model_class, settings, head = HEADS[kind]
+    found = by_shape(model_class(CONFIG, **settings))
+    assert sorted(shape for shape, role in found if role.decays) == sorted(ENCODER + head)
+    assert {len(shape) for shape, role in found if not role.decays} == {1}
+
+
+def test_query_key_and_value_are_three_blocks_and_every_other_weight_is_one():
+    found = by_shape(models.PretrainingModel(CONFIG))
+    assert {role.num_blocks for shape, role in found if shape == (6, 18)} == {3}
+    assert {role.num_blocks for shape, role in found if shape != (6, 18)} == {1}
+
+
+def test_a_name_does_not_matter():
+    plain, renamed = (models.SpanModel(CONFIG, name=name) for name in ("spans", "bias_LayerNorm"))
+    assert parameter_groups.of(plain) == parameter_groups.of(renamed)
+
+
+class Gate(layer.ConfigLayer):
+    """A layer that nobody entered in the table, in a list."""
+
+    def __init__(self, config):
+        super().__init__(config, name="gate")
+        self.parts = [keras.layers.Dense(3), keras.layers.PReLU(name="slopes")]
+        for part in self.parts:
+            part.build((None, 5))
+
+
+def test_a_weight_without_a_role_is_an_error():
+    with pytest.raises(ValueError, match=r"No role for \['.*slopes/alpha'\]"):
+        parameter_groups.of(Gate(CONFIG))
