@@ -255,7 +255,7 @@ def write_blobs(snapshot, files):
 
 def test_two_processes_fetch_once(server):
     server.pause.clear()
-    code = f"from bert_tf.checkpoints import presets; print(presets.resolve({NAME!r}))"
+    code = f"from bert_tf.checkpoints.hub import presets; print(presets.resolve({NAME!r}))"
     root = pathlib.Path(__file__).parents[3]
     environment = os.environ | {"PYTHONPATH": root, "PYTHONUNBUFFERED": "1"}
     running = [
