@@ -13,12 +13,17 @@ from bert_tf.errors import InputError
 REQUIRED = dataclasses.MISSING
 
 
-def option(default, help, choices=None, flag=None):  # noqa: A002  absl calls it help too
+def option(default, help, choices=None, flag=None, renamed=None):  # noqa: A002  absl's word
     """A dataclass field that `define` turns into a flag; `REQUIRED` as default makes it so.
 
-    `flag` is the flag's name where it cannot be the field's, as `from` cannot.
+    Args:
+      default: the flag's default, or `REQUIRED`.
+      help: str.
+      choices: the values that the flag may have, if they are few.
+      flag: the flag's name where it cannot be the field's, as `from` cannot.
+      renamed: the flag's name in version 0.1.0, which `run` refuses with the new one.
     """
-    metadata = {"help": help, "choices": choices, "flag": flag}
+    metadata = {"help": help, "choices": choices, "flag": flag, "renamed": renamed}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -123,8 +128,31 @@ def run(main, options_class, takes_arguments=False, keeps_unknown=False):
 
     logging.set_verbosity(logging.WARNING)  # unless told: TensorFlow says how long each save took
     define(options_class)
-    parser = _parse_known if keeps_unknown else app.parse_flags_with_usage
+    parse = _parse_known if keeps_unknown else app.parse_flags_with_usage
+
+    def parser(arguments):
+        _refuse_renamed(options_class, arguments)
+        return parse(arguments)
+
     app.run(with_options, flags_parser=parser)
+
+
+def _refuse_renamed(options_class, arguments):
+    """Ends with the new name of a flag that is given by an old one, also in a flag file."""
+    renamed = {
+        field.metadata["renamed"]: _flag_name(field)
+        for field in dataclasses.fields(options_class)
+        if field.metadata["renamed"]
+    }
+    try:
+        arguments = flags.FLAGS.read_flags_from_files(arguments[1:], force_gnu=False)
+    except flags.Error:
+        return  # the parser says what is wrong with the file
+    for argument in arguments[: arguments.index("--") if "--" in arguments else None]:
+        name = argument.lstrip("-").split("=")[0]
+        if argument.startswith("-") and name in renamed:
+            print(f"ERROR: --{name} is now --{renamed[name]}.", file=sys.stderr)
+            sys.exit(2)
 
 
 def _parse_known(arguments):

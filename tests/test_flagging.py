@@ -115,7 +115,7 @@ from bert_tf.flagging import option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    steps: int = option(7, "How many steps.")
+    steps: int = option(7, "How many steps.", renamed="moves")
 
     def __post_init__(self):
         if self.steps < 1:
@@ -197,6 +197,14 @@ def test_help_shows_what_the_script_is_for_and_its_flags(script):
     _, output, errors = script("--help")
     assert "Sums up its steps." in output + errors
     assert "--steps: How many steps." in output + errors
+
+
+def test_run_refuses_an_old_name_and_says_the_new_one(script, tmp_path):
+    message = "ERROR: --moves is now --steps.\n"
+    assert script("--moves=3") == (2, "", message)
+    (tmp_path / "flags.txt").write_text("--moves=3\n")
+    assert script(f"--flagfile={tmp_path / 'flags.txt'}") == (2, "", message)
+    assert script("--", "--moves=3", takes_arguments=True)[0] == 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
