@@ -1,13 +1,6 @@
 """Make pre-training TFRecords from text: sentence pairs and masks.  --help lists every flag."""
 
-from bert_tf import flagging, options
-
-
-def main(run_options):
-    from bert_tf.records.build import builder
-
-    builder.run(run_options)
-
+from bert_tf import commands
 
 if __name__ == "__main__":
-    flagging.run(main, options.PretrainingData)
+    commands.run("data")

@@ -2,8 +2,7 @@
 
 import sys
 
-from bert_tf import flagging
-from export import options
+from bert_tf import commands
 
 
 def main(conversion_options):
@@ -17,4 +16,4 @@ def main(conversion_options):
 
 
 if __name__ == "__main__":
-    flagging.run(main, options.Conversion)
+    commands.run("convert")

@@ -1,14 +1,6 @@
 """Serve a SavedModel over TensorFlow Serving's REST API.  --help lists every flag."""
 
-from bert_tf import flagging
-from serving import options
-
-
-def main(server_options):
-    from serving import server
-
-    server.run(server_options)
-
+from bert_tf import commands
 
 if __name__ == "__main__":
-    flagging.run(main, options.Server)
+    commands.run("serve")

@@ -14,7 +14,7 @@ import urllib.parse
 
 import requests
 
-from bert_tf import flagging
+from bert_tf import commands
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
@@ -156,4 +156,4 @@ def _answer(prediction):
 
 
 if __name__ == "__main__":
-    flagging.run(main, Client, takes_arguments=True)
+    commands.run("client")

@@ -12,10 +12,9 @@ characters, and the learned pieces from the most to the least used.
 import os
 import time
 
-from bert_tf import files, flagging
+from bert_tf import commands, files
 from bert_tf.corpus import inputs
 from bert_tf.errors import InputError
-from bert_tf.options import LearnVocabulary
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.vocabulary import extension, word_counts, wordpiece_learner
@@ -226,4 +225,4 @@ def measure(tokenizer, counts):
 
 
 if __name__ == "__main__":
-    flagging.run(main, LearnVocabulary)
+    commands.run("vocab")

@@ -12,7 +12,7 @@ import re
 import shutil
 import urllib.parse
 
-from bert_tf import flagging
+from bert_tf import commands, flagging
 from bert_tf.checkpoints.hub import cache, download, preset_table
 from bert_tf.checkpoints.hub.hosts import HOSTS, verified
 from bert_tf.errors import InputError
@@ -212,4 +212,4 @@ def table():
 
 
 if __name__ == "__main__":
-    flagging.run(main, Options, takes_arguments=True)
+    commands.run("presets")

@@ -8,7 +8,7 @@ them go to Beam, and so does what follows "--". Needs requirements-beam.txt; see
 
 import importlib.util
 
-from bert_tf import flagging, options
+from bert_tf import commands
 from bert_tf.errors import InputError
 
 
@@ -24,4 +24,4 @@ def main(run_options, arguments):
 
 
 if __name__ == "__main__":
-    flagging.run(main, options.PretrainingData, keeps_unknown=True)
+    commands.run("beam")

@@ -1,7 +1,6 @@
 """python -m bert_tf.training.report: writes the HTML report of a run."""
 
-from bert_tf import flagging
-from bert_tf.training.report import page
+from bert_tf import commands
 
 if __name__ == "__main__":
-    flagging.run(page.main, page.ReportOptions)
+    commands.run("report")

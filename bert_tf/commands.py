@@ -1,0 +1,167 @@
+"""The commands of `bert-tf`: one row each, which the scripts and `python -m` entries run too."""
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import bert_tf
+
+
+class Command(NamedTuple):
+    """A command; modules are names, so that the list of commands loads none of them.
+
+    Attributes:
+      summary: what it does, for the list of commands and for its --help.
+      options: dataclass of its flags, as MODULE:CLASS. The module must load without TensorFlow.
+      function: what runs it with the options, as MODULE:FUNCTION, loaded once the flags are right.
+      arguments: what it takes in addition to flags, as its --help names it; the function then has
+        a second parameter, the list of them.
+      keeps_unknown: unknown flags are arguments, too.
+    """
+
+    summary: str
+    options: str
+    function: str
+    arguments: str = ""
+    keeps_unknown: bool = False
+
+
+COMMANDS = {
+    "vocab": Command(
+        "Learn a WordPiece vocabulary from text, or extend a released one.",
+        "bert_tf.options:LearnVocabulary",
+        "bert_tf.vocabulary.learn:main",
+    ),
+    "tokenize": Command(
+        "Show how texts are tokenized: JSON strings in, one a line, JSON objects out.",
+        "bert_tf.text.tokenize:TokenizeOptions",
+        "bert_tf.text.tokenize:main",
+    ),
+    "data": Command(
+        "Make pre-training TFRecords from text: sentence pairs and masks.",
+        "bert_tf.options:PretrainingData",
+        "bert_tf.records.build.builder:run",
+    ),
+    "beam": Command(
+        "Make the same TFRecords with an Apache Beam pipeline, for corpora beyond one machine.",
+        "bert_tf.options:PretrainingData",
+        "bert_tf.records.beam.__main__:main",
+        arguments="[FLAGS OF THE RUNNER] [-- MORE OF THEM]",
+        keeps_unknown=True,
+    ),
+    "inspect": Command(
+        "Show pre-training records as text, statistics and a picture.",
+        "bert_tf.options:InspectRecords",
+        "bert_tf.records.inspect.show:main",
+        arguments="RECORDS ...",
+    ),
+    "plan": Command(
+        "Estimate FLOPs, memory and time of a pre-training run.",
+        "bert_tf.training.plan.options:PlanOptions",
+        "bert_tf.training.plan.planner:main",
+    ),
+    "pretrain": Command(
+        "Pre-train BERT on TFRecords: masked LM and next sentence prediction.",
+        "bert_tf.options:PreTraining",
+        "bert_tf.training.pretrain:run",
+    ),
+    "report": Command(
+        "Write the HTML report of a pre-training or fine-tuning run.",
+        "bert_tf.training.report.page:ReportOptions",
+        "bert_tf.training.report.page:main",
+    ),
+    "classify": Command(
+        "Fine-tune BERT to classify or score one or two texts (GLUE).",
+        "bert_tf.options:Classifier",
+        "bert_tf.training.classifier:run",
+    ),
+    "squad": Command(
+        "Fine-tune BERT to answer questions from a passage (SQuAD).",
+        "bert_tf.options:QuestionAnswering",
+        "bert_tf.training.squad:run",
+    ),
+    "presets": Command(
+        "List the released models that have a name; fetch or verify some.",
+        "bert_tf.checkpoints.hub.presets:Options",
+        "bert_tf.checkpoints.hub.presets:main",
+        arguments="[NAME ...]",
+    ),
+    "convert": Command(
+        "Convert a checkpoint from any format to another.",
+        "export.options:Conversion",
+        "export.checkpoint:main",
+    ),
+    "export": Command(
+        "Export a trained classifier as a SavedModel: texts in, answers out.",
+        "export.options:Export",
+        "export.build:run",
+    ),
+    "serve": Command(
+        "Serve a SavedModel over TensorFlow Serving's REST API.",
+        "serving.options:Server",
+        "serving.server:run",
+    ),
+    "client": Command(
+        "Ask a model on a server; without texts as arguments, it reads standard input.",
+        "serving.client:Client",
+        "serving.client:main",
+        arguments="[TEXT ...]",
+    ),
+}
+
+
+def main() -> None:
+    """Runs the command that the command line of `bert-tf` names."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in ("-h", "-help", "--help", "help"):
+        print(overview())
+    elif name == "--version":
+        print(bert_tf.__version__)
+    elif name in COMMANDS:
+        sys.argv = [f"bert-tf {name}", *sys.argv[2:]]  # --help names the program by argv[0]
+        sys.modules["__main__"].__doc__ = usage(name)
+        run(name)
+    else:
+        print(f"ERROR: {_unknown(name)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def run(name: str) -> None:
+    """Parses the flags of a command and runs it."""
+    from bert_tf import flagging  # absl is not needed for the list of commands
+
+    command = COMMANDS[name]
+    flagging.run(
+        lambda *arguments: _load(command.function)(*arguments),
+        _load(command.options),
+        takes_arguments=bool(command.arguments),
+        keeps_unknown=command.keeps_unknown,
+    )
+
+
+def overview() -> str:
+    """The list of commands."""
+    width = max(map(len, COMMANDS))
+    rows = [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    head = f"{bert_tf.__doc__}\n\nUsage: bert-tf COMMAND [FLAGS]\n"
+    return "\n".join([head, *rows, "", "bert-tf COMMAND --help lists the flags of a command."])
+
+
+def usage(name: str) -> str:
+    """The lines above the flags in the --help of a command."""
+    command = COMMANDS[name]
+    call = f"bert-tf {name} [FLAGS] {command.arguments}".rstrip()
+    return f"{command.summary}\n\nUsage: {call}\n"
+
+
+def _unknown(name: str) -> str:
+    nearest = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"Did you mean {nearest[0]}? " if nearest else ""
+    return f"bert-tf has no command {name}. {hint}bert-tf --help lists all commands."
+
+
+def _load(target: str) -> Callable[..., Any]:
+    module, name = target.split(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,131 @@
+"""The list of commands, their help, and that each row of the table leads somewhere."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import bert_tf
+from bert_tf import commands
+
+ROOT = pathlib.Path(__file__).parents[1]
+SCRIPTS = {
+    "data": "create_pretraining_data.py",
+    "pretrain": "run_pretraining.py",
+    "classify": "run_classifier.py",
+    "squad": "run_squad.py",
+}
+# Runs `bert-tf`, then prints which of the slow libraries it has loaded, and its CPU seconds.
+PROGRAM = """
+import sys, time
+from bert_tf import commands
+try:
+    commands.main()
+except SystemExit as stop:
+    print("status", stop.code)
+print("loaded", sorted({"tensorflow", "keras", "scipy"} & set(sys.modules)))
+print(time.process_time())
+"""
+
+
+def bert_tf_command(*arguments):
+    """Lines that `bert-tf` prints, what it has loaded, and its CPU seconds."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    *lines, loaded, seconds = (done.stderr + done.stdout).splitlines()
+    return lines, loaded, float(seconds)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
+def test_bert_tf_alone_lists_all_commands_at_once(arguments):
+    lines, loaded, seconds = bert_tf_command(*arguments)
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert listed == list(commands.COMMANDS)
+    assert loaded == "loaded []" and seconds < 0.5
+
+
+def test_the_version():
+    assert bert_tf_command("--version")[0] == [bert_tf.__version__]
+
+
+@pytest.mark.parametrize("name", commands.COMMANDS)
+def test_the_help_of_a_command_has_its_summary_and_flags_and_loads_nothing_slow(name):
+    lines, loaded, _ = bert_tf_command(name, "--help")
+    command = commands.COMMANDS[name]
+    assert lines[:3] == [command.summary, "", f"Usage: {usage(name, command)}"]
+    options = target(command.options)
+    flags = [field.metadata["flag"] or field.name for field in dataclasses.fields(options)]
+    shown = " ".join(lines)
+    assert [flag for flag in flags if f"--{flag}:" not in shown.replace("--[no]", "--")] == []
+    assert loaded == "loaded []"
+
+
+def usage(name, command):
+    return " ".join(filter(None, ["bert-tf", name, "[FLAGS]", command.arguments]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [("clasify", "Did you mean classify? "), ("xxxxxx", ""), ("--vocab", "Did you mean vocab? ")],
+)
+def test_an_unknown_command_is_refused_and_the_nearest_one_named(wrong, hint):
+    lines, loaded, _ = bert_tf_command(wrong, "--help")
+    message = f"bert-tf has no command {wrong}. {hint}bert-tf --help lists all commands."
+    assert lines == [f"ERROR: {message}", "status 2"]
+    assert loaded == "loaded []"
+
+
+def test_a_wrong_flag_of_a_command_names_the_near_one():
+    lines, loaded, _ = bert_tf_command("classify", "--max_seq_lenght=7")
+    assert any("Did you mean: max_seq_length" in line for line in lines)
+    assert "status 1" in lines and loaded == "loaded []"
+
+
+def target(text):
+    module, name = text.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("name", commands.COMMANDS)
+def test_each_row_leads_to_options_and_a_function_of_them(name):
+    command = commands.COMMANDS[name]
+    assert dataclasses.is_dataclass(target(command.options))
+    parameters = inspect.signature(target(command.function)).parameters
+    assert len(parameters) == (2 if command.arguments else 1)
+    assert command.arguments or not command.keeps_unknown
+
+
+def entries():
+    """Files with a main guard that runs a command, each with the command's name."""
+    paths = [
+        *ROOT.glob("*.py"),
+        *(p for top in ("bert_tf", "export", "serving") for p in (ROOT / top).rglob("*.py")),
+    ]
+    for path in paths:
+        guard = ast.parse(path.read_text()).body[-1]
+        if isinstance(guard, ast.If) and "commands.run(" in ast.unparse(guard):
+            (statement,) = guard.body
+            yield str(path.relative_to(ROOT)), statement.value.args[0].value
+
+
+def test_each_command_has_one_entry_in_a_checkout():
+    found = dict(entries())
+    assert sorted(found.values()) == sorted(commands.COMMANDS)
+    assert {name: path for path, name in found.items() if "/" not in path} == SCRIPTS
+
+
+@pytest.mark.parametrize(("name", "script"), SCRIPTS.items())
+def test_the_scripts_say_what_the_commands_say(name, script):
+    docstring = ast.get_docstring(ast.parse((ROOT / script).read_text()))
+    assert docstring == f"{commands.COMMANDS[name].summary}  --help lists every flag."
