@@ -3,7 +3,6 @@
 import difflib
 import importlib
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import bert_tf
@@ -162,6 +161,6 @@ def _unknown(name: str) -> str:
     return f"bert-tf has no command {name}. {hint}bert-tf --help lists all commands."
 
 
-def _load(target: str) -> Callable[..., Any]:
+def _load(target: str) -> Any:
     module, name = target.split(":")
     return getattr(importlib.import_module(module), name)

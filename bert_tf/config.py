@@ -3,11 +3,11 @@
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from bert_tf import files
 from bert_tf.errors import InputError
-
-ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 
 # Hugging Face's "gelu" is the exact form, Google's the tanh form (released modeling.py).
 _HUGGING_FACE_ACTIVATIONS = {
@@ -20,15 +20,16 @@ _HUGGING_FACE_ACTIVATIONS = {
     "linear": "linear",
 }
 _TO_HUGGING_FACE_ACTIVATIONS = {
-    "gelu": "gelu_new",  # of the three names for the tanh form, the one every version knows
+    "gelu": "gelu_new",  # the one of the three names for the tanh form that every version knows
     "gelu_erf": "gelu",
     "relu": "relu",
     "tanh": "tanh",
     "linear": "linear",
 }
+ACTIVATIONS = tuple(_TO_HUGGING_FACE_ACTIVATIONS)
 
 # Keys of released multilingual and Chinese files that no released code reads, and one of TF Model
-# Garden's, which says of which year the shapes of a checkpoint are.
+# Garden that tells which of its layouts a checkpoint has.
 _GOOGLE_IGNORED = frozenset(
     ["directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"]
     + ["pooler_size_per_head", "pooler_type", "backward_compatible"]
@@ -47,7 +48,7 @@ _HUGGING_FACE_IGNORED = frozenset(
     + ["sbert_ce_default_activation_function", "sentence_transformers"]
 )
 
-# Keys that would change what the encoder computes, and the one value it computes.
+# Keys that would change what the encoder computes, and the only value that it supports.
 _HUGGING_FACE_REQUIRED = {
     "model_type": "bert",
     "position_embedding_type": "absolute",
@@ -74,7 +75,7 @@ class BertConfig:
 
     Raises:
       InputError: a size or constant is not positive, a rate is outside [0, 1), the hidden size
-        is no multiple of the number of heads, or the activation is not in `ACTIVATIONS`.
+        is not a multiple of the number of heads, or the activation is not in `ACTIVATIONS`.
     """
 
     vocab_size: int  # V; [PAD] is id 0
@@ -89,9 +90,9 @@ class BertConfig:
     type_vocab_size: int = 2  # every released checkpoint; the released code's default is 16
     initializer_range: float = 0.02  # standard deviation, truncated normal
     layer_norm_eps: float = 1e-12  # released code; not in the paper
-    is_causal: bool = False  # tokens see those before them only: the LTR model of section 5.1
+    is_causal: bool = False  # tokens see only those before them: the LTR model of section 5.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             _check_type(field, getattr(self, field.name))
         if self.hidden_size % self.num_attention_heads:
@@ -111,29 +112,29 @@ class BertConfig:
             )
 
     @property
-    def size_per_head(self):
+    def size_per_head(self) -> int:
         """D: hidden_size / num_attention_heads."""
         return self.hidden_size // self.num_attention_heads
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The text of a bert_config.json in the released dialect.
 
-        Its extra keys are `layer_norm_eps` and, where it is true, `is_causal`.
+        It has one extra key, `layer_norm_eps`, and for a causal model also `is_causal`.
         """
         values = dataclasses.asdict(self)
         if not self.is_causal:
             del values["is_causal"]
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
-    def to_hugging_face(self):
-        """Dict of the keys of a Hugging Face config.json that say what the encoder computes."""
+    def to_hugging_face(self) -> dict[str, Any]:
+        """The keys of a Hugging Face config.json that say what the encoder computes."""
         values = dataclasses.asdict(self)
         values["is_decoder"] = values.pop("is_causal")
         values["hidden_act"] = _TO_HUGGING_FACE_ACTIVATIONS[self.hidden_act]
         return values | _HUGGING_FACE_WRITTEN
 
 
-def _check_type(field, value):
+def _check_type(field: dataclasses.Field, value: object) -> None:
     if field.type is int and (type(value) is not int or value < 1):
         raise InputError(f"{field.name}={value!r} must be an integer of at least 1.")
     if field.type is float and type(value) not in (int, float):
@@ -142,19 +143,22 @@ def _check_type(field, value):
         raise InputError(f"{field.name}={value!r} must be true or false.")
 
 
-def from_json(text, source="bert_config.json"):
+def from_json(text: str, source: str = "bert_config.json") -> BertConfig:
     """Reads the text of a bert_config.json or of a Hugging Face config.json (model type BERT).
 
+    Args:
+      source: what error messages call the text.
+
     Raises:
-      InputError: not a JSON object, an unknown or missing key, or a value the encoder does
-        not compute; the message names `source`.
+      InputError: not a JSON object, an unknown or missing key, or a value that the encoder does
+        not support.
     """
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{source} is not JSON: {error}.") from None
     if not isinstance(values, dict):
-        raise InputError(f"{source} holds a JSON {type(values).__name__}; an object was wanted.")
+        raise InputError(f"{source} is a JSON {type(values).__name__}; an object was wanted.")
     if is_hugging_face(values):
         values = _from_hugging_face(values, source)
     else:
@@ -163,7 +167,7 @@ def from_json(text, source="bert_config.json"):
     known = {field.name for field in dataclasses.fields(BertConfig)}
     if unknown := sorted(values.keys() - known):
         raise InputError(
-            f"{source} has unknown keys {unknown}; known: {sorted(known)}. Take out those that do "
+            f"{source} has unknown keys {unknown}; known: {sorted(known)}. Remove those that do "
             "not change what the encoder computes."
         )
     if "vocab_size" not in values:
@@ -174,13 +178,13 @@ def from_json(text, source="bert_config.json"):
         raise InputError(f"{source}: {error}") from None
 
 
-def is_hugging_face(values):
-    """Whether the object of a config file is in Hugging Face's dialect, not the released one."""
+def is_hugging_face(values: Mapping[str, Any]) -> bool:
+    """Whether a config is in Hugging Face's dialect, not in the released one."""
     return any(mark in values for mark in _HUGGING_FACE_MARKS)
 
 
-def _drop_embedding_size(values, source):
-    """TF Model Garden's key, null for BERT; another model has embeddings narrower than layers."""
+def _drop_embedding_size(values: dict[str, Any], source: str) -> None:
+    """Removes TF Model Garden's key, which is null for BERT and smaller than H for ALBERT."""
     size = values.pop("embedding_size", None)
     if size is not None and size != values.get("hidden_size", BertConfig.hidden_size):
         raise InputError(
@@ -189,8 +193,8 @@ def _drop_embedding_size(values, source):
         )
 
 
-def _from_hugging_face(values, source):
-    """Keeps what the encoder uses; what it would have to compute differently is an error."""
+def _from_hugging_face(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Keeps what the encoder uses; a value that it does not support is an error."""
     kept = {}
     for key, value in values.items():
         if key in _HUGGING_FACE_REQUIRED:
@@ -216,8 +220,12 @@ def _from_hugging_face(values, source):
     return kept
 
 
-def from_file(path, what="--bert_config_file"):
-    """Reads a config file; see `from_json`."""
+def from_file(path: files.StrPath, what: str = "--bert_config_file") -> BertConfig:
+    """Reads a config file; see `from_json`.
+
+    Args:
+      what: what error messages call the file.
+    """
     files.require_file(path, what)
     try:
         with open(path, encoding="utf-8") as file:

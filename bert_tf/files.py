@@ -1,4 +1,4 @@
-"""Local files: checked before work starts, written whole or not at all."""
+"""Local files: checked before work starts, written completely or not at all."""
 
 import contextlib
 import glob
@@ -6,16 +6,18 @@ import os
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 from bert_tf.errors import InputError
 
+StrPath = str | os.PathLike[str]
 
-def require_file(path, what):
-    """Returns `path` if it names a file that is not empty.
+
+def require_file(path: StrPath, what: str) -> None:
+    """Checks that `path` names a file that is not empty.
 
     Args:
-      path: str, as the user gave it.
-      what: str, how the message calls it, e.g. `"--vocab_file"`.
+      what: what error messages call it, e.g. `"--vocab_file"`.
 
     Raises:
       InputError: it is missing, a directory, or empty.
@@ -28,41 +30,39 @@ def require_file(path, what):
         raise InputError(f"{what}={path} does not exist. {_nearest_existing(path)}")
     if os.path.getsize(path) == 0:
         raise InputError(f"{what}={path} is empty (0 bytes).")
-    return path
 
 
-def _nearest_existing(path):
-    """Says how much of the path is there, so that the typing error is easy to see."""
+def _nearest_existing(path: StrPath) -> str:
+    """Says how much of the path exists, so that a typing error is easy to see."""
     parent = pathlib.Path(path).absolute().parent
     while not parent.exists():
         parent = parent.parent
     names = sorted(entry.name for entry in parent.iterdir())[:8] if parent.is_dir() else []
     held = ", ".join(names) or "nothing"
-    return f"The nearest folder that exists is {parent}, which holds: {held}."
+    return f"The nearest existing folder is {parent}, which holds: {held}."
 
 
-def require_writable_directory(path, what):
-    """Returns `path` if it is a directory that may be written to, or one that can be made there.
+def require_writable_directory(path: StrPath, what: str) -> None:
+    """Checks that `path` is a writable directory, or one that can be created.
 
     Raises:
-      InputError: it, or what it would be made in, is a file or may not be written to.
+      InputError: it, or its nearest existing parent, is a file or not writable.
     """
     if not path:
         raise InputError(f"{what} is not given; it must name a directory.")
-    found = pathlib.Path(path).absolute()
-    while not os.path.lexists(found):
-        found = found.parent
-    if not found.is_dir():
-        raise InputError(f"{what}={path}: {found} is not a directory; give another one.")
-    if not os.access(found, os.W_OK | os.X_OK):
-        raise InputError(f"{what}={path}: {found} may not be written to; give another directory.")
-    return path
+    existing = pathlib.Path(path).absolute()
+    while not os.path.lexists(existing):
+        existing = existing.parent
+    if not existing.is_dir():
+        raise InputError(f"{what}={path}: {existing} is not a directory; give another one.")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise InputError(f"{what}={path}: {existing} is not writable; give another directory.")
 
 
-def expand(patterns, what):
+def expand(patterns: str, what: str) -> list[str]:
     """Expands a comma-separated list of globs into a sorted list of non-empty files.
 
-    Sorted, so that what is built from them does not depend on the order a disk lists them in.
+    The list is sorted, so that results do not depend on the order in which a disk lists files.
 
     Raises:
       InputError: a pattern matches nothing, or a match is empty.
@@ -72,17 +72,19 @@ def expand(patterns, what):
         matches = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
         if not matches:
             raise InputError(f"{what}: {pattern!r} matches no file. {_nearest_existing(pattern)}")
-        paths += [require_file(path, what) for path in matches]
+        for path in matches:
+            require_file(path, what)
+        paths += matches
     if not paths:
         raise InputError(f"{what} is empty; it takes a comma-separated list of files or globs.")
     return sorted(set(paths))
 
 
 @contextlib.contextmanager
-def replacing(path):
-    """Yields a temporary path beside `path`, renamed to `path` if the block ends well.
+def replacing(path: StrPath) -> Iterator[str]:
+    """Yields a temporary path next to `path`, which is renamed to `path` when the block ends.
 
-    A reader sees the old file or the new one, never half of one; on an exception the
+    A reader sees the old file or the new one, never part of one. On an exception the
     temporary file is removed and the old one stays.
     """
     directory = os.path.dirname(os.path.abspath(path))
@@ -100,11 +102,11 @@ def replacing(path):
 
 
 @contextlib.contextmanager
-def replacing_directory(path):
-    """The same for a directory: filled under a temporary name, then renamed.
+def replacing_directory(path: StrPath) -> Iterator[str]:
+    """Yields a temporary directory, which is renamed to `path` when the block ends.
 
-    An existing `path` is moved aside first and removed last, so the gap is two renames. If the
-    second fails, it is moved back. A symbolic link is followed, and stays.
+    An existing `path` is moved aside first and removed last; between the two renames there is
+    none. If the second rename fails, it is moved back. A symbolic link is followed, and stays.
     """
     path = os.path.realpath(path)
     parent = os.path.dirname(path)
@@ -132,13 +134,13 @@ def replacing_directory(path):
         raise
 
 
-def write_text(path, text):
-    """Writes `text` as UTF-8, whole or not at all."""
+def write_text(path: StrPath, text: str) -> None:
+    """Writes `text` as UTF-8, completely or not at all."""
     with replacing(path) as temporary:
         pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _umask():
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,10 +1,12 @@
-"""A dataclass field is an absl flag: name, type, default and help are said once."""
+"""A dataclass field is an absl flag: name, type, default and help are written once."""
 
 import dataclasses
 import os
 import sys
 import types
 import typing
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from absl import app, flags, logging
 
@@ -13,39 +15,47 @@ from bert_tf.errors import InputError
 REQUIRED = dataclasses.MISSING
 
 
-def option(default, help, choices=None, flag=None, renamed=None):  # noqa: A002  absl's word
-    """A dataclass field that `define` turns into a flag; `REQUIRED` as default makes it so.
+def option(
+    default: Any,
+    help: str,  # noqa: A002  absl's word
+    choices: Sequence[str] | None = None,
+    flag: str | None = None,
+    renamed: str | None = None,
+    renamed_note: str = "",
+) -> Any:
+    """A dataclass field that `define` turns into a flag.
 
     Args:
       default: the flag's default, or `REQUIRED`.
-      help: str.
-      choices: the values that the flag may have, if they are few.
-      flag: the flag's name where it cannot be the field's, as `from` cannot.
+      choices: the values that the flag may have; None: any of its type.
+      flag: the flag's name where it cannot be the field's, such as `from`.
       renamed: the flag's name in version 0.1.0, which `run` refuses with the new one.
+      renamed_note: what else changed, for that message.
     """
     metadata = {"help": help, "choices": choices, "flag": flag, "renamed": renamed}
+    metadata["renamed_note"] = renamed_note
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def _flag_name(field):
+def _flag_name(field: dataclasses.Field) -> str:
     return field.metadata["flag"] or field.name
 
 
-def define(options_class, flag_values=flags.FLAGS):
+def define(options_class: type, flag_values: flags.FlagValues = flags.FLAGS) -> None:
     """Declares one flag per field of a frozen dataclass of options.
 
-    Called by a script's main guard, never on import: two scripts may share a flag's name.
+    A script's main guard calls it, never an import: two scripts may share a flag's name.
     """
     hints = typing.get_type_hints(options_class)
     for field in dataclasses.fields(options_class):
         required = field.default is REQUIRED
-        arguments = {
+        arguments: dict[str, Any] = {
             "name": _flag_name(field),
             "default": None if required else field.default,
             "help": field.metadata["help"],
             "flag_values": flag_values,
             "required": required,
-            "module_name": sys.argv[0],  # --help lists the flags of the script that runs
+            "module_name": sys.argv[0],  # so that --help lists the flags of the running script
         }
         if field.metadata["choices"]:
             flags.DEFINE_enum(enum_values=list(field.metadata["choices"]), **arguments)
@@ -53,7 +63,7 @@ def define(options_class, flag_values=flags.FLAGS):
             _DEFINE[_base_type(hints[field.name])](**arguments)
 
 
-_DEFINE = {
+_DEFINE: dict[type, Callable[..., Any]] = {
     str: flags.DEFINE_string,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
@@ -61,30 +71,30 @@ _DEFINE = {
 }
 
 
-def _base_type(hint):
-    """`int | None` declares an integer flag that may be left out."""
+def _base_type(hint: Any) -> type:
+    """The type of a flag's values; `int | None` is an integer flag that may be left out."""
     if isinstance(hint, types.UnionType):
         (hint,) = [part for part in typing.get_args(hint) if part is not type(None)]
     return hint
 
 
-def read(options_class, flag_values=flags.FLAGS):
+def read(options_class: type, flag_values: flags.FlagValues = flags.FLAGS) -> Any:
     """Builds the options from parsed flags; the class's own checks run here.
 
-    Shells leave the ~ in --output_dir=~/runs as it is, so it becomes the home directory here.
+    Shells do not expand the ~ in --output_dir=~/runs, so it becomes the home directory here.
     """
     fields = dataclasses.fields(options_class)
     values = {field.name: flag_values[_flag_name(field)].value for field in fields}
     return options_class(**{name: _at_home(value) for name, value in values.items()})
 
 
-def _at_home(value):
+def _at_home(value: Any) -> Any:
     is_home = isinstance(value, str) and value.startswith("~/")
     return os.path.expanduser(value) if is_home else value
 
 
-def to_flagfile(options):
-    """The text of a flag file that gives these options again through `--flagfile`."""
+def to_flagfile(options: Any) -> str:
+    """The text of a flag file that gives these options through `--flagfile`."""
     lines = []
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
@@ -95,26 +105,30 @@ def to_flagfile(options):
     return "\n".join(lines) + "\n"
 
 
-def announce(options):
+def announce(options: Any) -> None:
     """Prints the resolved options."""
     print("Options:\n  " + to_flagfile(options).strip().replace("\n", "\n  "), flush=True)
 
 
-def run(main, options_class, takes_arguments=False, keeps_unknown=False):
+def run(
+    main: Callable[..., None],
+    options_class: type,
+    takes_arguments: bool = False,
+    keeps_unknown: bool = False,
+) -> None:
     """Parses the command line into `options_class` and calls `main(options)`.
 
     An `InputError` is printed as one message without a traceback; the exit status is 2.
 
     Args:
-      main: callable; with `takes_arguments` it is given the list of arguments that are no flags
-        as its second argument, otherwise there must be none.
       options_class: frozen dataclass of options.
-      takes_arguments: bool.
-      keeps_unknown: bool, flags that `options_class` does not have are arguments too, in their
-        order, and so is what follows "--", with it; otherwise they are an error.
+      takes_arguments: whether `main` gets the list of arguments that are not flags as its second
+        argument; otherwise there must be none.
+      keeps_unknown: whether unknown flags are arguments too, in their order, followed by "--" and
+        what comes after it; otherwise they are an error.
     """
 
-    def with_options(arguments):
+    def with_options(arguments: list[str]) -> None:
         try:
             if takes_arguments or keeps_unknown:
                 main(read(options_class), arguments[1:])
@@ -126,37 +140,39 @@ def run(main, options_class, takes_arguments=False, keeps_unknown=False):
             print(f"ERROR: {error}", file=sys.stderr)
             sys.exit(2)
 
-    logging.set_verbosity(logging.WARNING)  # unless told: TensorFlow says how long each save took
+    logging.set_verbosity(logging.WARNING)  # TensorFlow reports the time of every save as INFO
     define(options_class)
     parse = _parse_known if keeps_unknown else app.parse_flags_with_usage
 
-    def parser(arguments):
+    def parser(arguments: list[str]) -> list[str]:
         _refuse_renamed(options_class, arguments)
         return parse(arguments)
 
     app.run(with_options, flags_parser=parser)
 
 
-def _refuse_renamed(options_class, arguments):
-    """Ends with the new name of a flag that is given by an old one, also in a flag file."""
+def _refuse_renamed(options_class: type, arguments: list[str]) -> None:
+    """Exits with the new name of a flag given by its old one, also in a flag file."""
     renamed = {
-        field.metadata["renamed"]: _flag_name(field)
+        field.metadata["renamed"]: (_flag_name(field), field.metadata["renamed_note"])
         for field in dataclasses.fields(options_class)
         if field.metadata["renamed"]
     }
     try:
         arguments = flags.FLAGS.read_flags_from_files(arguments[1:], force_gnu=False)
     except flags.Error:
-        return  # the parser says what is wrong with the file
+        return  # the parser reports what is wrong with the file
     for argument in arguments[: arguments.index("--") if "--" in arguments else None]:
         name = argument.lstrip("-").split("=")[0]
         if argument.startswith("-") and name in renamed:
-            print(f"ERROR: --{name} is now --{renamed[name]}.", file=sys.stderr)
+            new_name, note = renamed[name]
+            message = f"ERROR: --{name} is now --{new_name}" + (f"; {note}." if note else ".")
+            print(message, file=sys.stderr)
             sys.exit(2)
 
 
-def _parse_known(arguments):
-    flags.FLAGS.set_gnu_getopt(True)  # flags go on behind the value of an unknown one
+def _parse_known(arguments: list[str]) -> list[str]:
+    flags.FLAGS.set_gnu_getopt(True)  # flags may follow the value of an unknown one
     try:
         return flags.FLAGS(arguments, known_only=True)
     except flags.Error as error:

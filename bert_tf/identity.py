@@ -1,36 +1,38 @@
-"""What decides the course of a run, kept beside its state: a restart must have the same."""
+"""What decides the result of a run, kept with its state: a restart must have the same identity."""
 
 import json
 import os
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from bert_tf import files
 
 
-def differences(path, identity, ignored=()):
+def differences(path: str, identity: Mapping[str, Any], ignored: Collection[str] = ()) -> list[str]:
     """Compares an identity with the one in a file.
 
     Args:
-      path: str, a JSON file.
-      identity: dict for JSON.
+      path: a JSON file, or none yet.
+      identity: values that JSON can hold.
       ignored: names of entries that may differ.
 
     Returns:
-      list of str, one for each entry that differs, as "seed is 3 there and 5 here"; empty where
-      there is no file.
+      A phrase for each entry that differs, such as "seed is 3 there and 5 here"; empty if there
+      is no file.
     """
     if not os.path.exists(path):
         return []
-    identity = json.loads(json.dumps(identity))
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
+        there = json.load(file)
+    here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
     return [
-        f"{name} is {found.get(name)!r} there and {identity.get(name)!r} here"
-        for name in sorted((found.keys() | identity.keys()) - set(ignored))
-        if found.get(name) != identity.get(name)
+        f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
+        for name in sorted((there.keys() | here.keys()) - set(ignored))
+        if there.get(name) != here.get(name)
     ]
 
 
-def keep(path, identity):
-    """Writes an identity to a file, unless there is one."""
+def keep(path: str, identity: Mapping[str, Any]) -> None:
+    """Writes an identity to a file, unless the file exists."""
     if not os.path.exists(path):
         files.write_text(path, json.dumps(identity, indent=2, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, a line now and then elsewhere."""
+"""A progress bar on a terminal, a line every few seconds elsewhere."""
 
 import sys
 import time
@@ -10,14 +10,29 @@ _BAR_WITHOUT_SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
 class Progress:
-    """Shows how far work is, how fast it goes and when it will end.
+    """Shows how much work is done, how fast it goes and when it will end.
 
-    On a terminal it is a bar; where standard error is a file or a pipe it is one line every ten
-    seconds, so that a log stays readable. `has_speed=False` leaves speed and time left to the
-    notes, for work whose first call compiles: it says nothing about the speed of the others.
+    On a terminal it is a bar. Where standard error is a file or a pipe it is one line every ten
+    seconds, so that a log stays readable.
+
+    Args:
+      total: units of work; None: not known.
+      unit: name of the units, in the plural.
+      done: units that were done before, which do not count for the speed.
+      unit_scale: whether to abbreviate counts, as in 1.2M.
+      has_speed: whether to show speed and time left. Not for work whose first call compiles,
+        because its time says nothing about the other calls.
     """
 
-    def __init__(self, label, total, unit, done=0, unit_scale=False, has_speed=True):
+    def __init__(
+        self,
+        label: str,
+        total: int | None,
+        unit: str,
+        done: int = 0,
+        unit_scale: bool = False,
+        has_speed: bool = True,
+    ) -> None:
         self._on_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             desc=label,
@@ -34,8 +49,8 @@ class Progress:
         self._has_speed = has_speed
         self._start = self._last_line = time.monotonic()
 
-    def advance(self, amount=1, **note):
-        """Counts `amount` units as done; `note` is shown behind, e.g. `loss="0.31"`."""
+    def advance(self, amount: int = 1, **note: object) -> None:
+        """Counts `amount` units as done; `note` is shown at the end, e.g. `loss="0.31"`."""
         self._done += amount
         if note:
             self._note = ", ".join(f"{key} {value}" for key, value in note.items())
@@ -45,21 +60,21 @@ class Progress:
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._print_line()
 
-    def skip(self, amount):
-        """Counts `amount` units as done before the start, so that they do not count as speed."""
+    def skip(self, amount: int) -> None:
+        """Counts `amount` units as done before the start: they do not count for the speed."""
         self._done += amount
         self._first += amount
         if self._on_terminal:
             self._bar.initial += amount
             self._bar.update(amount)
 
-    def close(self):
-        """Ends the display; off a terminal, with a last line."""
+    def close(self) -> None:
+        """Ends the display; elsewhere than on a terminal, with a last line."""
         self._bar.close()
         if not self._on_terminal:
             self._print_line()
 
-    def _print_line(self):
+    def _print_line(self) -> None:
         self._last_line = time.monotonic()
         parts = [f"{self._label}: {self._done} {self._unit}"]
         rate = (self._done - self._first) / max(1e-9, self._last_line - self._start)

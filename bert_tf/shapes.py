@@ -1,4 +1,6 @@
-"""The axis letters, and the check of a tensor against them."""
+"""The axis letters, and the check of a tensor's shape against them."""
+
+from typing import Any
 
 AXES = {
     "B": "batch",
@@ -16,19 +18,19 @@ AXES = {
 }
 
 
-def check(name, x, spec, **sizes):
-    """Returns `x` if its static shape fits `spec`.
+def check(name: str, x: Any, spec: str, **sizes: int | None) -> None:
+    """Checks the static shape of a tensor.
 
-    Sizes unknown while tracing pass; a letter used twice must agree with itself.
+    Sizes that are unknown while tracing pass. All axes with the same letter must have one size.
 
     Args:
-      name: str, how the message calls the tensor.
+      name: what the message calls the tensor.
       x: anything with a `shape`.
-      spec: axis letters of `AXES` parted by spaces, e.g. `"B T H"`.
-      **sizes: sizes that letters must have, e.g. `H=768`.
+      spec: axis letters of `AXES` separated by spaces, e.g. `"B T H"`.
+      **sizes: sizes that letters must have, e.g. `H=768`; None: any.
 
     Raises:
-      ValueError: names the tensor, the axis, the size wanted and the shape got.
+      ValueError: names the tensor, the axis, the size wanted and the shape.
     """
     letters, shape = spec.split(), tuple(x.shape)
     if len(shape) != len(letters):
@@ -42,4 +44,3 @@ def check(name, x, spec, **sizes):
                 f"{name}: axis {letter} ({AXES[letter]}) must be {want}, "
                 f"got {size} in shape {shape} for [{spec}]."
             )
-    return x

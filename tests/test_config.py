@@ -194,7 +194,7 @@ def test_a_hugging_face_key_in_a_google_file_is_unknown():
     ("text", "message"),
     [
         ("{", "their.json is not JSON"),
-        ("[1]", "their.json holds a JSON list; an object was wanted"),
+        ("[1]", "their.json is a JSON list; an object was wanted"),
         ("{}", "their.json has no vocab_size"),
     ],
 )

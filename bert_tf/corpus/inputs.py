@@ -78,11 +78,14 @@ def _matches(pattern, what):
             raise InputError(f"{what}: the directory {pattern} holds no text. {_held(others)}")
         return paths
     if os.path.exists(pattern):
-        return [files.require_file(pattern, what)]
+        files.require_file(pattern, what)
+        return [pattern]
     matches = sorted(glob.glob(pattern, recursive=True))
     if not matches:
         return files.expand(pattern, what)  # its message says what is there instead
-    paths = [files.require_file(path, what) for path in matches if os.path.isfile(path)]
+    paths = list(filter(os.path.isfile, matches))
+    for path in paths:
+        files.require_file(path, what)
     others = []
     for directory in filter(os.path.isdir, matches):
         inside, left_out = _in_directory(directory)

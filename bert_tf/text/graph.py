@@ -1,8 +1,8 @@
 """Text to wordpiece ids as a TensorFlow graph: the same ids as `bert_tf.text.wordpiece`.
 
-Two ops of tf-text do the work: `FastBertNormalize`, given our own table from characters to
-their normal forms (`character_map`), and `FastWordpieceTokenizeWithOffsets`. What a table of
-single characters cannot do is done before and between, for the few texts that need it.
+Two ops of tf-text do the work: `FastBertNormalize`, with our own table from characters to their
+normal forms (`characters.normalizer_model`), and `FastWordpieceTokenizeWithOffsets`. What a table
+of single characters cannot do is done before and between, for the few texts that need it.
 Only these ops, `NormalizeUTF8` and core ops are used; every TensorFlow Serving image since 2.15
 has them.
 """
@@ -10,16 +10,18 @@ has them.
 import functools
 import itertools
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.errors import InputError
-from bert_tf.text import character_map, characters
+from bert_tf.text import characters
+from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
 _MAX_UTF8_BYTES = 4
-_MAX_TOKEN_BYTES = 256  # of FastWordpieceTokenizer, without "##"
+_MAX_TOKEN_BYTES = 256  # limit of FastWordpieceTokenizer, without "##"
 
 # From the last code point, which is never assigned, down through private use.
 _UNUSED = range(0x10FFFF, 0xF0000, -1)
@@ -34,24 +36,24 @@ class GraphTokenizer(tf.Module):
     The vocabulary is a constant of the graph.
 
     Attributes:
-      vocabulary: `bert_tf.text.vocab.Vocabulary`.
-      do_lower_case: bool, lower-case the text and strip its accents.
+      vocabulary: the tokens and their ids.
+      do_lower_case: whether to lower-case the text and strip its accents.
 
     Raises:
-      InputError: a token is longer than the op takes (256 bytes).
+      InputError: a token is longer than the op allows (256 bytes).
     """
 
-    def __init__(self, vocabulary, do_lower_case, name="graph_tokenizer"):
-        super().__init__(name=name)
+    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool) -> None:
+        super().__init__(name="graph_tokenizer")
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
         alphabet = set().union(*vocabulary.tokens)
         self._unknown = next(chr(c) for c in _UNUSED if chr(c) not in alphabet)
         replacements = dict(_normal_forms(do_lower_case))
         replacements |= {c: self._unknown for c in _unassigned() if chr(c) not in alphabet}
-        buffer = character_map.model_buffer(replacements)
+        table = characters.normalizer_model(replacements)
         self._normalizer = tf_text.FastBertNormalizer(
-            model_buffer=tf.io.decode_raw(buffer, tf.uint8)
+            model_buffer=tf.io.decode_raw(table, tf.uint8)
         )
         self._wordpieces = tf_text.FastWordpieceTokenizer(
             list(_reachable_or_placeholder(vocabulary)),
@@ -60,11 +62,11 @@ class GraphTokenizer(tf.Module):
         )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
-    def __call__(self, texts):
+    def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of each text, without special tokens.
 
         Args:
-          texts: string [B], UTF-8; what is not UTF-8 is ignored.
+          texts: string [B]; bytes that are not UTF-8 are ignored.
 
         Returns:
           int32 ragged [B (T)].
@@ -76,8 +78,8 @@ class GraphTokenizer(tf.Module):
         texts = _apply_where(has_many_chars, self._replace_long_words, texts)
         return self._wordpieces.tokenize(texts)
 
-    def _make_plain(self, texts):
-        """Does what a table of single characters cannot do, before it is applied."""
+    def _make_plain(self, texts: tf.Tensor) -> tf.Tensor:
+        """Does beforehand what a table of single characters cannot do."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         if not self.do_lower_case:
             return texts
@@ -85,30 +87,32 @@ class GraphTokenizer(tf.Module):
         texts = tf.strings.regex_replace(texts, *_final_sigma_rule())
         return tf_text.normalize_utf8(texts, "NFD")
 
-    def _replace_long_words(self, texts):
-        """Turns words past the limit into a character that no token has, so into [UNK].
+    def _replace_long_words(self, texts: tf.Tensor) -> tf.Tensor:
+        """Replaces words beyond the limit by a character that no token has: they become [UNK].
 
-        The normal form has spaces around words but for ASCII punctuation and CJK.
+        The normal form has spaces around words, except at ASCII punctuation and CJK characters.
         """
         texts = tf.strings.regex_replace(texts, _unseparated_pattern(), r" \0 ")
         return tf.strings.regex_replace(texts, f"[^ ]{{{MAX_WORD_CHARS + 1},}}", self._unknown)
 
 
-def _apply_where(chosen, function, texts):
-    """Replaces the chosen texts by `function` of them; the others do not pay for it."""
+def _apply_where(
+    chosen: tf.Tensor, function: Callable[[tf.Tensor], tf.Tensor], texts: tf.Tensor
+) -> tf.Tensor:
+    """Applies a function to the chosen texts only; the others cost nothing."""
 
-    def replaced():
+    def replaced() -> tf.Tensor:
         rows = tf.where(chosen)
         return tf.tensor_scatter_nd_update(texts, rows, function(tf.gather_nd(texts, rows)))
 
     return tf.cond(tf.reduce_any(chosen), replaced, lambda: texts)
 
 
-def _reachable_or_placeholder(vocabulary):
-    """Yields the tokens, with a stand-in for each that no text gives but the op would trip over.
+def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
+    """Yields the tokens, with placeholders for those that no text gives and the op cannot take.
 
-    Those are the empty token, "##", and tokens with a character that clean-up leaves in no word.
-    A stand-in begins with such a character itself.
+    These are the empty token, "##", and tokens with a character that clean-up removes from words.
+    A placeholder begins with such a character itself.
     """
     for index, token in enumerate(vocabulary.tokens):
         is_reachable = token not in ("", "##") and all(
@@ -126,23 +130,23 @@ def _reachable_or_placeholder(vocabulary):
             yield token
 
 
-# The tables below depend on `unicodedata` alone.
+# The tables below depend only on `unicodedata`.
 
 
-def _codepoints_with(has_property):
-    """Code points of the characters with a property, among those that any table is about.
+def _codepoints_with(has_property: Callable[[str], bool]) -> list[int]:
+    """Code points of the characters with a property, among those that the tables cover.
 
-    Left out are the planes of later ideographs, the unassigned planes and those of private use.
+    The planes of later ideographs, the unassigned planes and those of private use are left out.
     """
     codepoints = itertools.chain(range(0x30000), range(0xE0000, 0xE1000))
     return [codepoint for codepoint in codepoints if has_property(chr(codepoint))]
 
 
 @functools.cache
-def _normal_forms(do_lower_case):
-    """Code point -> normal form, where it differs and the wordpiece op does not split alike."""
+def _normal_forms(do_lower_case: bool) -> Mapping[int, str]:
+    """Code point to normal form, where it differs and the wordpiece op does not do the same."""
 
-    def is_changed(char):
+    def is_changed(char: str) -> bool:
         form = characters.normal_form(char, do_lower_case)
         # The op itself splits at ASCII punctuation and at the same CJK blocks.
         is_split_by_op = char.isascii() or characters.is_cjk(char)
@@ -155,11 +159,11 @@ def _normal_forms(do_lower_case):
 
 
 @functools.cache
-def _unassigned():
+def _unassigned() -> Sequence[int]:
     """Code points that Python does not know yet.
 
-    To Python they are letters. ICU, in the op, may know some as punctuation, so where no token
-    has them they become a letter that no token has either: [UNK] both ways.
+    Python treats them as letters. ICU, in the op, may know some as punctuation. Those that no
+    token has become a letter that no token has either, so that both forms give [UNK].
     """
     return _codepoints_with(
         lambda char: unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
@@ -167,51 +171,51 @@ def _unassigned():
 
 
 @functools.cache
-def _plain_pattern(do_lower_case):
-    """Matches texts that are valid UTF-8 and free of the rules that look at neighbours."""
+def _plain_pattern(do_lower_case: bool) -> str:
+    """Matches valid UTF-8 to which no rule about neighbours applies."""
     special = "\\x{D800}-\\x{DFFF}"
     if do_lower_case:
-        special += "Σ" + _ranges(_codepoints_with(_changes_places))
+        special += "Σ" + _ranges(_codepoints_with(_is_reordered))
     return f"[^{special}]*"
 
 
-def _changes_places(char):
-    """Whether canonical order may move it, and lower-casing does not strip it.
+def _is_reordered(char: str) -> bool:
+    """Whether canonical order may move it, and it is not stripped as an accent.
 
-    The classes of such characters are nearly all 9; those of one class keep their order.
+    Nearly all such characters have combining class 9, and those of one class keep their order.
     """
     return unicodedata.combining(char) not in (0, 9) and unicodedata.category(char) != "Mn"
 
 
 @functools.cache
-def _deleted_pattern():
+def _deleted_pattern() -> str:
     return f"[{_ranges(_codepoints_with(characters.is_deleted))}]+"
 
 
 @functools.cache
-def _unseparated_pattern():
+def _unseparated_pattern() -> str:
     return f"[{_ASCII_PUNCTUATION}{_ranges(_codepoints_with(characters.is_cjk))}]"
 
 
 @functools.cache
-def _final_sigma_rule():
-    """Pattern and rewrite for the sigma that ends a word, as `str.lower` finds it.
+def _final_sigma_rule() -> tuple[str, str]:
+    """Pattern and rewrite for the sigma that ends a word, by the rule of `str.lower`.
 
-    It looks for a cased character before and none after, past characters that casing ignores.
-    Python does not publish the two classes, so `str.lower` itself is asked.
+    There must be a cased character before it and none after, past characters that casing ignores.
+    Python does not publish the two classes, so they are derived from `str.lower` itself.
     """
     cased = set(_codepoints_with(lambda char: f"AΣ{char}".lower()[1] == "σ"))
     cased_or_ignored = set(_codepoints_with(lambda char: f"AΣ{char}A".lower()[1] == "σ"))
-    cased, ignored = _ranges(cased), _ranges(cased_or_ignored - cased)
-    pattern = f"([{cased}][{cased}{ignored}]*)Σ([{ignored}]*)([^{cased}{ignored}]|\\z)"
-    return pattern, r"\1ς\2\3"
+    c, i = _ranges(cased), _ranges(cased_or_ignored - cased)
+    return f"([{c}][{c}{i}]*)Σ([{i}]*)([^{c}{i}]|\\z)", r"\1ς\2\3"
 
 
-def _ranges(codepoints):
+def _ranges(codepoints: Iterable[int]) -> str:
     """The inside of a character class of a regular expression."""
-    codepoints = sorted(codepoints)
-    parts, first = [], None
-    for codepoint, following in zip(codepoints, [*codepoints[1:], None], strict=True):
+    ascending = sorted(codepoints)
+    parts: list[str] = []
+    first = None
+    for codepoint, following in zip(ascending, [*ascending[1:], None], strict=True):
         first = codepoint if first is None else first
         if following != codepoint + 1:
             parts.append(f"\\x{{{first:X}}}-\\x{{{codepoint:X}}}")

@@ -2,54 +2,58 @@
 
 The ids are those of the released code's `FullTokenizer` for every text. It cleans the text,
 splits it at white space, lower-cases and strips accents word by word (if asked), splits at
-punctuation, and cuts each word greedily into the longest pieces the vocabulary has.
+punctuation, and cuts each word greedily into the longest wordpieces of the vocabulary.
 """
 
 import itertools
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from bert_tf.text import characters
+from bert_tf.text.vocab import Vocabulary
+
+_Result = TypeVar("_Result")
+_Span = tuple[int, int]  # start and end, in characters
+_Token = list[tuple[str, _Span]]  # of each character: where in the source it comes from
 
 MAX_WORD_CHARS = 200  # released code; a longer word is [UNK]
 _ASCII_WORDS = re.compile(r"[!-/:-@\[-`{-~]|[^ !-/:-@\[-`{-~]+")
 _CHUNKS = re.compile(r"[^ \t\n\r]+")
 
-# What is remembered from one call to the next: tens of MB at the most.
-_MAX_REMEMBERED_CHUNKS = 1 << 17
-_MAX_REMEMBERED_CHARS = 32
+# Limits of the cache that lasts from one call to the next: at most tens of MB.
+_MAX_CACHED_CHUNKS = 1 << 17
+_MAX_CACHED_CHARS = 32
 
 
 class WordPieceTokenizer:
     """Cuts text into wordpieces.
 
     Attributes:
-      vocabulary: `bert_tf.text.vocab.Vocabulary`.
-      do_lower_case: bool, lower-case the text and strip its accents.
+      vocabulary: the tokens and their ids.
+      do_lower_case: whether to lower-case the text and strip its accents.
     """
 
-    def __init__(self, vocabulary, do_lower_case):
+    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool) -> None:
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
         self._longest_token = max(map(len, vocabulary.tokens))
-        self._ids_of_chunk = _Remembered(self._encode_chunk)
-        self._ids_and_offsets_of_chunk = _Remembered(self._encode_chunk_with_offsets)
+        self._ids_of_chunk = _Cache(self._encode_chunk)
+        self._ids_and_offsets_of_chunk = _Cache(self._encode_chunk_with_offsets)
 
-    def __reduce__(self):
-        """Pickles without what was remembered, for worker processes."""
+    def __reduce__(self) -> tuple[type, tuple[Vocabulary, bool]]:
+        """Pickles without the caches, for worker processes."""
         return type(self), (self.vocabulary, self.do_lower_case)
 
-    def encode(self, text):
+    def encode(self, text: str | bytes) -> list[int]:
         """Returns the ids of a text, without special tokens.
 
-        The text is cut at blanks only, for there every step of the algorithm starts anew, and
-        the ids of short chunks are remembered, for words repeat.
+        The text is cut into chunks at blanks, where every step of the algorithm starts again.
+        The ids of short chunks are cached, because words repeat.
 
         Args:
-          text: str, or bytes, of which what is not UTF-8 is ignored.
-
-        Returns:
-          list of int.
+          text: of bytes, those that are not UTF-8 are ignored.
         """
         text = _decoded(text)
         for white_space in "\t\n\r":
@@ -57,27 +61,28 @@ class WordPieceTokenizer:
         chunks = text.split(" ")
         return list(itertools.chain.from_iterable(map(self._ids_of_chunk.__getitem__, chunks)))
 
-    def encode_with_offsets(self, text):
-        """Returns the ids that `encode` gives and where in the text each piece comes from.
+    def encode_with_offsets(self, text: str | bytes) -> tuple[list[int], list[_Span]]:
+        """Returns the ids that `encode` gives and where in the text each wordpiece comes from.
 
-        `text[start:end]` runs from the first to the last character that gave the piece one of
-        its own, so that
-        - an accent that was stripped belongs to the piece of the character before it in the
-          word; at the start of a word, where there is none, to no piece;
-        - a deleted character (control, format) inside that range is part of it; at its edges,
-          or between two pieces, it belongs to no piece;
-        - if one character gives several pieces (a Hangul syllable is decomposed), they all
-          have its offsets;
+        `text[start:end]` runs from the first to the last character that contributed to the
+        wordpiece:
+        - A stripped accent belongs to the wordpiece of the character before it in the word; at
+          the start of a word, to none.
+        - A deleted character (control, format) inside the range is part of it; at its edges, or
+          between two wordpieces, it belongs to none.
+        - If one character gives several wordpieces (a Hangul syllable is decomposed), all of them
+          have its offsets.
         - [UNK] covers its whole word.
 
         Args:
-          text: str, or bytes, of which what is not UTF-8 is ignored; offsets then count the
-            characters of the decoded text.
+          text: of bytes, those that are not UTF-8 are ignored; offsets then count the characters
+            of the decoded text.
 
         Returns:
-          (ids, offsets): list of int, list of (start, end) in characters, of one length.
+          (ids, offsets) of equal length; an offset is (start, end) in characters.
         """
-        ids, offsets = [], []
+        ids: list[int] = []
+        offsets: list[_Span] = []
         for chunk in _CHUNKS.finditer(_decoded(text)):
             chunk_ids, chunk_offsets = self._ids_and_offsets_of_chunk[chunk.group()]
             ids += chunk_ids
@@ -85,44 +90,34 @@ class WordPieceTokenizer:
             offsets += [(at + start, at + end) for start, end in chunk_offsets]
         return ids, offsets
 
-    def tokens(self, ids):
-        """Returns the token of each id.
-
-        Args:
-          ids: iterable of int.
-
-        Returns:
-          list of str.
-        """
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """Returns the token of each id."""
         return [self.vocabulary.tokens[index] for index in ids]
 
-    def cut(self, word):
-        """Cuts one word of `split_into_words` into pieces; [UNK] if any part has no piece.
-
-        Returns:
-          list of int.
-        """
+    def cut(self, word: str) -> list[int]:
+        """Ids of the wordpieces of one word of `split_into_words`; [UNK] if a part has none."""
         if len(word) > MAX_WORD_CHARS:
             return [self.vocabulary.unk_id]
-        pieces = cut_into_pieces(word, self.vocabulary.ids, self._longest_token)
-        return pieces or [self.vocabulary.unk_id]
+        ids = cut_into_wordpieces(word, self.vocabulary.ids, self._longest_token)
+        return ids or [self.vocabulary.unk_id]
 
-    def _encode_chunk(self, chunk):
-        ids = []
+    def _encode_chunk(self, chunk: str) -> tuple[int, ...]:
+        ids: list[int] = []
         for word in split_into_words(chunk, self.do_lower_case):
             ids += self.cut(word)
         return tuple(ids)
 
-    def _encode_chunk_with_offsets(self, chunk):
-        ids, offsets = [], []
+    def _encode_chunk_with_offsets(self, chunk: str) -> tuple[tuple[int, ...], tuple[_Span, ...]]:
+        ids: list[int] = []
+        offsets: list[_Span] = []
         for word, spans in self._words_and_spans(chunk):
-            pieces = self.cut(word)
-            ids += pieces
-            offsets += self._piece_offsets(pieces, spans)
+            word_ids = self.cut(word)
+            ids += word_ids
+            offsets += self._offsets(word_ids, spans)
         return tuple(ids), tuple(offsets)
 
-    def _words_and_spans(self, chunk):
-        """The words of `split_into_words`, each with the (start, end) its characters come from."""
+    def _words_and_spans(self, chunk: str) -> Iterator[tuple[str, list[_Span]]]:
+        """The words of `split_into_words`, each with the spans that its characters come from."""
         if chunk.isascii() and chunk.isprintable():
             for match in _ASCII_WORDS.finditer(chunk.lower() if self.do_lower_case else chunk):
                 yield match.group(), [(start, start + 1) for start in range(*match.span())]
@@ -132,26 +127,23 @@ class WordPieceTokenizer:
                 token = _without_accents(_in_canonical_order(_decomposed(_lowered(token))))
             yield from _split_at_punctuation(token)
 
-    def _piece_offsets(self, pieces, spans):
-        if pieces == [self.vocabulary.unk_id]:
+    def _offsets(self, word_ids: list[int], spans: list[_Span]) -> list[_Span]:
+        """The span of each wordpiece of a word, from those of the word's characters."""
+        if word_ids == [self.vocabulary.unk_id]:
             return [_joined(spans)]
         offsets, start = [], 0
-        for piece in pieces:
-            length = len(self.vocabulary.tokens[piece]) - (len("##") if start else 0)
+        for index in word_ids:
+            length = len(self.vocabulary.tokens[index]) - (len("##") if start else 0)
             offsets.append(_joined(spans[start : start + length]))
             start += length
         return offsets
 
 
-def split_into_words(text, do_lower_case):
-    """Splits a text into the words that are then cut into pieces.
+def split_into_words(text: str, do_lower_case: bool) -> list[str]:
+    """Splits a text into the words that are then cut into wordpieces.
 
     Args:
-      text: str.
-      do_lower_case: bool, lower-case the words and strip their accents.
-
-    Returns:
-      list of str.
+      do_lower_case: whether to lower-case the words and strip their accents.
     """
     if text.isascii() and text.isprintable():
         return _ASCII_WORDS.findall(text.lower() if do_lower_case else text)
@@ -163,56 +155,58 @@ def split_into_words(text, do_lower_case):
     return " ".join(decomposed).translate(_STRIPPED_AND_SEPARATED).split()
 
 
-def cut_into_pieces(word, ids, longest_token):
-    """Cuts one word greedily, longest piece first.
+def cut_into_wordpieces(
+    word: str, ids: Mapping[str, _Result], longest_token: int
+) -> list[_Result] | None:
+    """Cuts one word greedily, the longest wordpiece first.
 
     Args:
-      word: str, not empty.
-      ids: dict from token to what stands for it in the result.
-      longest_token: int, characters of the longest token.
+      word: not empty.
+      ids: token to its entry in the result.
+      longest_token: length of the longest token in characters.
 
     Returns:
-      list of values of `ids`; None if any part has no piece.
+      None if any part of the word has no wordpiece.
     """
     if word in ids:
         return [ids[word]]
-    pieces, rest, mark = [], word, ""
+    cut, rest, mark = [], word, ""
     while rest != mark:
         for end in range(min(len(rest), longest_token), len(mark), -1):
-            if (piece := ids.get(rest[:end])) is not None:
+            if (index := ids.get(rest[:end])) is not None:
                 break
         else:
             return None
-        pieces.append(piece)
+        cut.append(index)
         mark = "##"
         rest = mark + rest[end:]
-    return pieces
+    return cut
 
 
-class _Remembered(dict):
-    """What a function returns for a chunk, computed when first asked for; emptied when full."""
+class _Cache(dict[str, Any]):
+    """Results of a function of chunks, computed on first use; emptied when full."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[[str], Any]) -> None:
         super().__init__()
         self._function = function
 
-    def __missing__(self, chunk):
+    def __missing__(self, chunk: str) -> Any:
         result = self._function(chunk)
-        if len(chunk) <= _MAX_REMEMBERED_CHARS:
-            if len(self) >= _MAX_REMEMBERED_CHUNKS:
+        if len(chunk) <= _MAX_CACHED_CHARS:
+            if len(self) >= _MAX_CACHED_CHUNKS:
                 self.clear()
             self[chunk] = result
         return result
 
 
-class _Translation(dict):
+class _Translation(dict[int, str]):
     """A table for `str.translate`, filled character by character as texts need it."""
 
-    def __init__(self, translate_char):
+    def __init__(self, translate_char: Callable[[str], str]) -> None:
         super().__init__()
         self._translate_char = translate_char
 
-    def __missing__(self, codepoint):
+    def __missing__(self, codepoint: int) -> str:
         self[codepoint] = self._translate_char(chr(codepoint))
         return self[codepoint]
 
@@ -222,20 +216,20 @@ _SEPARATED = _Translation(characters.separated)
 _STRIPPED_AND_SEPARATED = _Translation(characters.stripped_and_separated)
 
 
-def _decoded(text):
+def _decoded(text: str | bytes) -> str:
     return text.decode("utf-8", "ignore") if isinstance(text, bytes) else text
 
 
-def _joined(spans):
+def _joined(spans: Iterable[_Span]) -> _Span:
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-# Below, a token is a list of (character, (start, end)): what became of which source character.
+# The functions below follow each character of a token back to the source.
 
 
-def _cleaned_tokens(chunk):
-    """Yields the tokens between white space, of which CJK characters have some around them."""
-    token = []
+def _cleaned_tokens(chunk: str) -> Iterator[_Token]:
+    """Yields the tokens between white space; clean-up puts some around CJK characters."""
+    token: _Token = []
     for index, char in enumerate(chunk):
         clean = _CLEANED[ord(char)]
         if clean == char:
@@ -247,29 +241,29 @@ def _cleaned_tokens(chunk):
     yield token
 
 
-def _lowered(token):
-    """Lower-cases a token as a whole: for sigma that is not the same as each character."""
+def _lowered(token: _Token) -> _Token:
+    """Lower-cases a token as a whole: a sigma depends on its neighbours."""
     lowered = iter("".join(char for char, _ in token).lower())
     return [(next(lowered), span) for char, span in token for _ in char.lower()]
 
 
-def _decomposed(token):
+def _decomposed(token: _Token) -> _Token:
     return [(part, span) for char, span in token for part in unicodedata.normalize("NFD", char)]
 
 
-def _in_canonical_order(token):
-    """Sorts each run of combining characters by combining class, as NFD of the whole does."""
+def _in_canonical_order(token: _Token) -> _Token:
+    """Sorts each run of combining characters by combining class, as NFD of the token does."""
     runs = itertools.groupby(token, lambda pair: _combining(pair) > 0)
     return [pair for _, run in runs for pair in sorted(run, key=_combining)]
 
 
-def _combining(pair):
+def _combining(pair: tuple[str, _Span]) -> int:
     return unicodedata.combining(pair[0])
 
 
-def _without_accents(token):
-    """Strips accents; the character before takes over their place in the text."""
-    kept = []
+def _without_accents(token: _Token) -> _Token:
+    """Strips accents; the span of the character before grows to cover theirs."""
+    kept: _Token = []
     for char, span in token:
         if unicodedata.category(char) != "Mn":
             kept.append((char, span))
@@ -278,7 +272,7 @@ def _without_accents(token):
     return kept
 
 
-def _split_at_punctuation(token):
+def _split_at_punctuation(token: _Token) -> Iterator[tuple[str, list[_Span]]]:
     """Yields (word, spans); a punctuation character is a word."""
     for is_word, run in itertools.groupby(token, lambda p: not characters.is_punctuation(p[0])):
         pairs = list(run)

@@ -12,7 +12,7 @@ import heapq
 
 from bert_tf.progress import Progress
 from bert_tf.text import characters
-from bert_tf.text.wordpiece import cut_into_pieces
+from bert_tf.text.wordpiece import cut_into_wordpieces
 
 MAX_TOKEN_CHARS = 64  # 256 bytes of UTF-8 at the most, the limit of the graph tokenizer
 
@@ -222,13 +222,13 @@ def _uses(kept, words):
     """How often each token is taken when the words are cut greedily."""
     uses = collections.Counter()
     for word, count in words:
-        for piece in cut_into_pieces(word, kept, MAX_TOKEN_CHARS + len("##")):
+        for piece in cut_into_wordpieces(word, kept, MAX_TOKEN_CHARS + len("##")):
             uses[piece] += count
     return uses
 
 
 def _num_pieces_without(token, kept):
     del kept[token]
-    pieces = cut_into_pieces(token, kept, MAX_TOKEN_CHARS + len("##"))
+    pieces = cut_into_wordpieces(token, kept, MAX_TOKEN_CHARS + len("##"))
     kept[token] = token
     return len(pieces)

@@ -32,7 +32,7 @@ def test_special_tokens_may_stand_anywhere_but_for_padding():
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        ([*SPECIAL, "a", "b", "a"], r"twice: \['a'\]"),
+        ([*SPECIAL, "a", "b", "a"], r"duplicate tokens: \['a'\]"),
         (["[PAD]", "[UNK]", "[CLS]", "a"], r"has no \[SEP\], \[MASK\]"),
         (["a", *SPECIAL], "id 0 is 'a'"),
         ([], r"\(0 tokens\)"),
@@ -121,8 +121,8 @@ def test_a_vocab_txt_is_copied_byte_for_byte(tmp_path):
 @pytest.mark.parametrize(
     ("ids", "kind", "message"),
     [
-        ({"a": 0, "b": 2}, "WordPiece", "2 tokens leave gaps or occur twice"),
-        ({"a": 0}, "BPE", "of kind 'BPE'; BERT's is WordPiece"),
+        ({"a": 0, "b": 2}, "WordPiece", "2 tokens have gaps or duplicates"),
+        ({"a": 0}, "BPE", "of type 'BPE'; BERT's is WordPiece"),
         ([["a", 0.0, 3]], "WordPiece", "is not a tokenizer.json"),
     ],
 )

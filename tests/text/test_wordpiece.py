@@ -163,8 +163,8 @@ def test_offsets_where_combining_characters_change_places():
 
 
 def test_what_is_remembered_is_bounded_and_not_handed_out(monkeypatch):
-    monkeypatch.setattr(wordpiece, "_MAX_REMEMBERED_CHUNKS", 3)
-    monkeypatch.setattr(wordpiece, "_MAX_REMEMBERED_CHARS", 5)
+    monkeypatch.setattr(wordpiece, "_MAX_CACHED_CHUNKS", 3)
+    monkeypatch.setattr(wordpiece, "_MAX_CACHED_CHARS", 5)
     tokenizer = make_tokenizer(WORDS)
     text = "a b unaffable hello how are you a b unaffable"
     expected = wordpieces(text)

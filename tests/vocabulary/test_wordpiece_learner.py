@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bert_tf.text.wordpiece import cut_into_pieces
+from bert_tf.text.wordpiece import cut_into_wordpieces
 from bert_tf.vocabulary import wordpiece_learner
 from tests.reference import full_tokenizer
 
@@ -110,7 +110,7 @@ def test_needs_fewer_tokens_than_merging_alone(seed):
 
     def num_tokens(tokens):
         ids = {token: token for token in tokens}
-        return sum(n * len(cut_into_pieces(word, ids, 64)) for word, n in counts.items())
+        return sum(n * len(cut_into_wordpieces(word, ids, 64)) for word, n in counts.items())
 
     merged = wordpiece_learner.merge(sorted(counts.items()), spelling, size, 1)
     learned = wordpiece_learner.learn(counts, spelling, size, 1)
