@@ -38,6 +38,7 @@ OURS = {
     "bert_tf.examples": EXAMPLES,
     "bert_tf.records": RECORDS,
     "bert_tf.records.manifest": RECORDS | {"bert_tf"},
+    "bert_tf.options.data": BASE | {"bert_tf.examples"},
     "bert_tf.modeling": MODELING,
     "bert_tf.checkpoints": CHECKPOINTS,
     "bert_tf.tasks": TASKS,
@@ -74,6 +75,7 @@ THEIRS = {
     "bert_tf.checkpoints.hub.download": {"google_crc32c", "requests"},
     "bert_tf.tasks": {"numpy", "scipy"},
     "bert_tf.training": {"keras", "numpy", "tensorflow"},
+    "bert_tf.training.report.rendering": {"jinja2"},
     "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},

@@ -1,17 +1,17 @@
-"""What a model directory tells of its training: the files of a run, read for its report."""
+"""The files that a run leaves in its model directory, read for its report."""
 
 import dataclasses
 import json
 import os
+from typing import Any
 
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.records import manifest
 from bert_tf.training.monitoring import history
-from bert_tf.training.report import figures
+from bert_tf.training.report.rendering import number, words
 
 _NUM_NAMES = 4  # files named one by one
-_WORDS = {"lm": "LM", "mfu": "Model FLOP utilisation"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,56 +19,47 @@ class Records:
     """Record files of one build.
 
     Attributes:
-      use: str, what they are for, e.g. "Training".
-      build: `manifest.Build`, or None: no manifest names them.
-      entries: list of dicts with "name" and what the manifest says of each file.
-      problem: str, why they cannot be described, or "".
+      use: what they are for, e.g. "Training".
+      build: None: no manifest names them.
+      entries: dicts with "name" and what the manifest says of each file.
+      problem: why they cannot be described, or "".
     """
 
     use: str
     build: manifest.Build | None = None
-    entries: list = dataclasses.field(default_factory=list)
+    entries: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     problem: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a model directory tells of its training.
+    """The files of a run.
 
     Attributes:
-      config, metadata, flags, results: dicts of bert_config.json, model.json, flags.txt and
-        eval_results.txt; empty where there is no such file.
-      history: `history.History`.
-      records: list of `Records`.
+      config, metadata, flags, results: what bert_config.json, model.json, flags.txt and
+        eval_results.txt hold; empty where there is no such file.
     """
 
-    config: dict
-    metadata: dict
-    flags: dict
-    results: dict
+    config: dict[str, Any]
+    metadata: dict[str, Any]
+    flags: dict[str, str]
+    results: dict[str, str]
     history: history.History
-    records: list
+    records: list[Records]
 
 
-def read(directory):
+def read(directory: str) -> Run:
     """Reads the files of a model directory, whichever there are.
-
-    Args:
-      directory: str.
-
-    Returns:
-      `Run`.
 
     Raises:
       InputError: there is neither `metrics.jsonl` nor `flags.txt`.
     """
-    path = os.path.join(directory, history.NAME)
-    found = history.read(path)
+    lines = history.read(os.path.join(directory, history.NAME))
     flags = _pairs(os.path.join(directory, "flags.txt"), "=")
-    if not found.lines and not flags:
+    if not lines.lines and not flags:
         raise InputError(
-            f"{directory} holds neither {history.NAME} nor flags.txt; the --output_dir of a "
-            "training run was wanted."
+            f"{directory} holds neither {history.NAME} nor flags.txt; name the --output_dir of a "
+            "training run."
         )
     flags = {name.removeprefix("--"): value for name, value in flags.items()}
     return Run(
@@ -76,7 +67,7 @@ def read(directory):
         metadata=_json(os.path.join(directory, "model.json")),
         flags=flags,
         results=_pairs(os.path.join(directory, "eval_results.txt"), " = "),
-        history=found,
+        history=lines,
         records=[
             *_records("Training", flags.get("input_file")),
             *_records("Evaluation", flags.get("eval_input_file")),
@@ -84,22 +75,22 @@ def read(directory):
     )
 
 
-def _json(path):
+def _json(path: str) -> dict[str, Any]:
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
-def _pairs(path, separator):
+def _pairs(path: str, separator: str) -> dict[str, str]:
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as file:
         parts = (line.rstrip("\n").partition(separator) for line in file)
-        return {name: value for name, found, value in parts if found}
+        return {name: value for name, separator, value in parts if separator}
 
 
-def _records(use, patterns):
+def _records(use: str, patterns: str | None) -> list[Records]:
     if not patterns:
         return []
     try:
@@ -110,30 +101,23 @@ def _records(use, patterns):
         builds = manifest.find_all(paths)
     except InputError as error:
         return [Records(use, problem=str(error))]
-    kinds = {}
+    groups: dict[str, tuple[manifest.Build | None, list[dict[str, Any]]]] = {}
     for path, build in zip(paths, builds, strict=True):
         # Two directories of one build hold different files of it.
         key = json.dumps(dataclasses.asdict(dataclasses.replace(build, files=[]))) if build else ""
         entry = build.file(os.path.basename(path)) if build else {"name": os.path.basename(path)}
-        kinds.setdefault(key, (build, []))[1].append(entry)
-    return [Records(use, build, entries) for build, entries in kinds.values()]
+        groups.setdefault(key, (build, []))[1].append(entry)
+    return [Records(use, build, entries) for build, entries in groups.values()]
 
 
-def describe(records):
-    """What there is to know of record files, in the words of the report.
-
-    Args:
-      records: `Records`.
-
-    Returns:
-      dict from name to str.
-    """
+def describe(records: Records) -> dict[str, str]:
+    """What is known of record files: a value for each name of the report."""
     if records.problem:
         return {"Not described": records.problem}
     rows = {"Files": _names([entry["name"] for entry in records.entries])}
     build = records.build
     if build is None:
-        return rows | {"Manifest": "none beside them"}
+        return rows | {"Manifest": "none next to them"}
     casing = "lower-cased" if build.do_lower_case else "cased"
     counts = {
         "Records in them": sum(entry["records"] for entry in records.entries),
@@ -146,7 +130,7 @@ def describe(records):
     }
     rows |= {name: f"{count:,}" for name, count in counts.items() if count is not None}
     rows |= {
-        f"Share: {words(name).lower()}": figures.number(share, is_share=True)
+        f"Share: {words(name).lower()}": number(share, is_share=True)
         for name, share in build.shares.items()
         if share is not None
     }
@@ -159,14 +143,6 @@ def describe(records):
     return rows | {f"--{name}": str(value) for name, value in build.options.items()}
 
 
-def _names(names):
+def _names(names: list[str]) -> str:
     more = len(names) - _NUM_NAMES
     return ", ".join(names[:_NUM_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def words(name):
-    """A name in code as a name on paper: "masked_lm_loss" is "Masked LM loss"."""
-    if name in _WORDS:
-        return _WORDS[name]
-    found = " ".join(_WORDS.get(word, word) for word in name.split("_"))
-    return found[:1].upper() + found[1:]

@@ -150,28 +150,7 @@ def test_ticks(low, high, wanted):
     assert figures.ticks(low, high) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (4.21678, "4.217"),
-        (0.5, "0.5"),
-        (1000, "1000"),
-        (12345, "12.35 k"),
-        (900000, "900 k"),
-        (28.5e6, "28.5 M"),
-        (3.1e12, "3.1 T"),
-        (1e-4, "1e-4"),
-        (-2.5e-5, "-2.5e-5"),
-        (0.00123, "0.00123"),
-    ],
-)
-def test_numbers(value, text):
-    assert figures.number(value) == text
-
-
 def test_shares_are_per_cent():
-    assert figures.number(0.4321, is_share=True) == "43.2 %"
     assert "40 %" in [text.text for text in drawn([0, 9], [0, 0.5], is_share=True).iter("text")]
 
 

@@ -2,14 +2,17 @@
 
 import html.parser
 import json
+import pathlib
 import re
 
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.training.report import page as report
-from bert_tf.training.report import style
 from bert_tf.training.report.page import ReportOptions
+
+TEMPLATES = pathlib.Path(report.__file__).parent / "templates"
+STYLE = (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 VOID = {"meta", "br", "link", "img"}
 NASTY = "<script>alert('1')</script> & \"co\""
@@ -148,7 +151,7 @@ def test_names_from_files_are_text(page):
     assert page.texts_in("h1") == [f"Pre-training: {NASTY}"]
     assert NASTY in page.texts_in("td")
     assert [tag for tag, _ in page.tags].count("script") == 1
-    assert page.texts_in("script") == [style.SCRIPT]
+    assert page.texts_in("script") == ["\n" + (TEMPLATES / "cursor.js").read_text(encoding="utf-8")]
 
 
 def test_tables_hold_results_settings_and_machine(page):
@@ -173,18 +176,18 @@ def test_the_cursor_finds_its_readings(page):
 
 
 def test_light_and_dark():
-    assert "color-scheme: light dark" in style.STYLE
-    light, dark = style.STYLE.split("@media (prefers-color-scheme: dark)")
+    assert "color-scheme: light dark" in STYLE
+    light, dark = STYLE.split("@media (prefers-color-scheme: dark)")
     names = set(re.findall(r"(--[\w-]+):", light))
     assert names == set(re.findall(r"(--[\w-]+):", dark))
-    assert set(re.findall(r"var\((--[\w-]+)\)", style.STYLE)) == names
+    assert set(re.findall(r"var\((--[\w-]+)\)", STYLE)) == names
 
 
 def test_every_class_that_is_styled_is_used_and_the_other_way_round(directory):
     report.write(directory)
     text = (directory / "report.html").read_text(encoding="utf-8")
     used = {name for each in re.findall(r'class="([^"]*)"', text) for name in each.split()}
-    styled = set(re.findall(r"\.([a-z][\w-]*)", style.STYLE))
+    styled = set(re.findall(r"\.([a-z][\w-]*)", STYLE))
     assert used - styled <= {"unfinished"}
     assert styled - used <= {"interrupted", "cursor", "details"}
 
@@ -207,5 +210,5 @@ def test_the_same_files_give_the_same_page(directory):
 def test_the_command(directory, capsys):
     report.main(ReportOptions(directory=str(directory)))
     assert capsys.readouterr().out == f"Wrote {directory}/report.html.\n"
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         report.main(ReportOptions(directory=str(directory / "missing")))

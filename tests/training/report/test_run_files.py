@@ -19,9 +19,9 @@ BUILD = manifest.Build(
     do_lower_case=True,
     max_seq_length=128,
     max_predictions_per_seq=20,
-    objective="nsp",
+    example_type="nsp",
     is_padded=True,
-    options={"masking": "word", "dupe_factor": 5},
+    options={"mask_granularity": "word", "dupe_factor": 5},
     inputs=[{"name": f"{i}.txt", "format": "text", "bytes": 1, "sha256": "c"} for i in range(6)],
     text={"num_documents": 23, "num_sentences": 290, "num_tokens": 31000},
     examples={"num_examples": 1317, "num_tokens": 140000, "num_predictions": 21000},
@@ -81,7 +81,7 @@ def test_records_with_a_manifest(tmp_path):
         "Vocabulary": "30,522 tokens, lower-cased, SHA-256 0123456789abcdef",
         "Made from": "0.txt, 1.txt, 2.txt, 3.txt and 2 more",
         "Made by": "bert_tf 7.8.9",
-        "--masking": "word",
+        "--mask_granularity": "word",
         "--dupe_factor": "5",
     }
     assert wanted.items() <= described.items()
@@ -104,7 +104,7 @@ def test_records_without_a_manifest_and_records_that_are_gone(tmp_path):
     )
     training, evaluation = run_files.read(tmp_path).records
     assert training.use == "Training"
-    assert run_files.describe(training) == {"Files": "c.tfrecord", "Manifest": "none beside them"}
+    assert run_files.describe(training) == {"Files": "c.tfrecord", "Manifest": "none next to them"}
     assert evaluation.use == "Evaluation"
     assert run_files.describe(evaluation) == {
         "Not described": f"{tmp_path}/gone is no longer there."
@@ -117,16 +117,3 @@ def test_records_that_changed_since_they_were_made(tmp_path):
     (tmp_path / "flags.txt").write_text(f"--input_file={tmp_path}/data/*.tfrecord\n")
     (found,) = run_files.read(tmp_path).records
     assert "has 6 bytes" in run_files.describe(found)["Not described"]
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("masked_lm_loss", "Masked LM loss"),
-        ("tokens_per_second", "Tokens per second"),
-        ("mfu", "Model FLOP utilisation"),
-        ("loss", "Loss"),
-    ],
-)
-def test_words(name, words):
-    assert run_files.words(name) == words
