@@ -25,7 +25,7 @@ from bert_tf import flagging
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.training.report import page as report
-from bert_tf.training.report import run_files
+from bert_tf.training.report.rendering import words
 from bert_tf.training.resume import interrupt
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "training_interruption.json"
@@ -188,7 +188,7 @@ def moments_of_optimizer(directory):
 
 def curves_of_report(directory, names):
     """Dict from title to the lines drawn of some values."""
-    titles = set(map(run_files.words, names))
+    titles = set(map(words, names))
     page = (directory / report.NAME).read_text(encoding="utf-8")
     figures = re.findall(r"<figure><figcaption><b>(.*?)</b>(.*?)</figure>", page, re.DOTALL)
     lines = r'<path class="(?:logged|smooth)" d="[^"]*"'
