@@ -1,4 +1,4 @@
-"""Learns a WordPiece vocabulary from text, or adds words of it to a released one.
+"""Learns a WordPiece vocabulary from text, or adds words of the text to a released one.
 
     python -m bert_tf.vocabulary.learn --input_file=corpus.txt --output_file=vocab.txt
     python -m bert_tf.vocabulary.learn --extend=released/vocab.txt --input_file=domain.txt
@@ -6,45 +6,43 @@
 
 Inputs and words are those of create_pretraining_data.py. The order of the tokens is the
 released one: [PAD], up to 99 [unused] slots, [UNK], [CLS], [SEP], [MASK], the other slots, the
-characters, and the learned pieces from the most to the least used.
+characters, and the learned tokens from the most to the least used.
 """
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 
 from bert_tf import commands, files
 from bert_tf.corpus import inputs
 from bert_tf.errors import InputError
+from bert_tf.options import LearnVocabulary
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.vocabulary import extension, word_counts, wordpiece_learner
+from bert_tf.vocabulary.word_counts import WordCounts
 
 _NUM_UNUSED_BEFORE_UNK = 99  # [UNK] is id 100 in every released vocabulary
 _MUCH_ROOM = 0.1
 _A_SMALLER_COVERAGE = 0.9999
 
 
-def main(options):
-    """Writes the vocabulary and prints what it is made of and how well it fits."""
+def main(options: LearnVocabulary) -> None:
+    """Writes the vocabulary and prints what it consists of and how well it fits."""
     if os.path.isdir(options.output_file):
         raise InputError(f"--output_file={options.output_file} is a directory; name a file.")
     paths = inputs.find(options.input_file)
     eval_paths = inputs.find(options.eval_file, "--eval_file") if options.eval_file else None
     if options.extend:
-        _extend(options, paths, eval_paths)
+        _extend(options, options.extend, paths, eval_paths)
     else:
         _learn(options, paths, eval_paths)
 
 
-def reserved_tokens(num_unused, do_lower_case):
+def reserved_tokens(num_unused: int, do_lower_case: bool) -> list[str]:
     """Returns special tokens and [unused] slots in the released order and spelling.
 
-    Args:
-      num_unused: int.
-      do_lower_case: bool; the slots of uncased vocabularies start at 0, of others at 1.
-
-    Returns:
-      list of str.
+    The slots of uncased vocabularies start at 0, those of cased ones at 1.
     """
     first = 0 if do_lower_case else 1
     slots = [f"[unused{number}]" for number in range(first, first + num_unused)]
@@ -52,13 +50,13 @@ def reserved_tokens(num_unused, do_lower_case):
     return [pad, *slots[:_NUM_UNUSED_BEFORE_UNK], *others, *slots[_NUM_UNUSED_BEFORE_UNK:]]
 
 
-def _learn(options, paths, eval_paths):
+def _learn(options: LearnVocabulary, paths: list[str], eval_paths: list[str] | None) -> None:
     reserved = reserved_tokens(_num_unused(options), options.do_lower_case)
     room = options.vocab_size - len(reserved)
     if room <= 0:
         raise InputError(
-            f"--vocab_size={options.vocab_size} leaves no room beside {len(reserved)} special "
-            "and [unused] tokens. Give a larger one, or a smaller --num_unused."
+            f"--vocab_size={options.vocab_size} leaves no room for words: {len(reserved)} tokens "
+            "are special and [unused] ones. Give a larger one, or a smaller --num_unused."
         )
     started = time.perf_counter()
     counted = word_counts.count(paths, options)
@@ -78,7 +76,7 @@ def _learn(options, paths, eval_paths):
     print(
         f"Wrote {options.output_file}: {len(vocabulary)} tokens, of which {len(reserved)} special "
         f"and [unused], {len(spelling)} for {len(chars)} characters, "
-        f"{len(learned) - len(spelling)} longer pieces."
+        f"{len(learned) - len(spelling)} longer ones."
     )
     print(
         f"Counting took {has_counted - started:.1f} s, learning {has_learned - has_counted:.1f} s. "
@@ -88,13 +86,19 @@ def _learn(options, paths, eval_paths):
     _print_fit(texts, {"": vocabulary}, options.do_lower_case)
 
 
-def _num_unused(options):
+def _num_unused(options: LearnVocabulary) -> int:
     if options.num_unused is not None:
         return options.num_unused
     return 994 if options.do_lower_case else 101  # released uncased and cased vocabularies
 
 
-def _check_characters(options, counts, chars, spelling, room):
+def _check_characters(
+    options: LearnVocabulary,
+    counts: Mapping[str, int],
+    chars: Sequence[str],
+    spelling: Sequence[str],
+    room: int,
+) -> None:
     """Raises an InputError if the characters do not fit; warns if rare ones take much room."""
     if not options.do_lower_case and all(char == char.lower() for char in chars):
         raise InputError(
@@ -106,56 +110,56 @@ def _check_characters(options, counts, chars, spelling, room):
     way_out = f"--character_coverage={_A_SMALLER_COVERAGE} would take {num_common}."
     if len(spelling) > room:
         raise InputError(
-            f"--vocab_size={options.vocab_size} leaves {room} tokens beside special and [unused] "
-            f"ones, but the text's {len(chars)} characters take {len(spelling)}. Give at least "
+            f"--vocab_size={options.vocab_size} leaves {room} tokens apart from special and "
+            f"[unused] ones, but the text's {len(chars)} characters take {len(spelling)}. Give at least "
             f"--vocab_size={options.vocab_size - room + len(spelling)}; {way_out}"
         )
     if len(spelling) - num_common > _MUCH_ROOM * room:
         print(f"WARNING: {len(chars)} characters take {len(spelling)} of {room} tokens; {way_out}")
 
 
-def _too_little_text(options, num_learned, num_reserved):
-    most = num_learned + num_reserved
-    ways_out = [f"--vocab_size={most} or less", "more text"]
+def _too_little_text(options: LearnVocabulary, num_learned: int, num_reserved: int) -> InputError:
+    total = num_learned + num_reserved
+    ways_out = [f"--vocab_size={total} or less", "more text"]
     if options.min_frequency > 1:
         ways_out.append(f"a --min_frequency below {options.min_frequency}")
-    num_slots = _num_unused(options) + options.vocab_size - most
+    num_slots = _num_unused(options) + options.vocab_size - total
     return InputError(
         f"--vocab_size={options.vocab_size}: the text gives {num_learned} tokens, with special "
-        f"and [unused] ones {most}. Give {', '.join(ways_out)}, or --num_unused={num_slots} to "
+        f"and [unused] ones {total}. Give {', '.join(ways_out)}, or --num_unused={num_slots} to "
         "fill up with slots."
     )
 
 
-def _extend(options, paths, eval_paths):
-    base = vocab.from_file(options.extend, "--extend")
-    vocab.check_casing(base, options.do_lower_case, f"--extend={options.extend}")
+def _extend(
+    options: LearnVocabulary, base_file: str, paths: list[str], eval_paths: list[str] | None
+) -> None:
+    base = vocab.from_file(base_file, "--extend")
+    vocab.check_casing(base, options.do_lower_case, f"--extend={base_file}")
     slots = extension.free_slots(base)
     num_words = len(slots) if options.num_new_words is None else options.num_new_words
     if num_words > len(slots) or not slots:
         raise InputError(
-            f"--extend={options.extend} has {len(slots)} [unused] slots; "
-            f"{max(1, num_words)} words were to be added."
+            f"--extend={base_file} has {len(slots)} [unused] slots; "
+            f"{max(1, num_words)} words would have to be added."
         )
-    if os.path.exists(options.output_file) and os.path.samefile(
-        options.output_file, options.extend
-    ):
-        raise InputError("--output_file is the file of --extend; name another one.")
+    if os.path.exists(options.output_file) and os.path.samefile(options.output_file, base_file):
+        raise InputError("--output_file is the file of --extend; name another file.")
     counted = word_counts.count(paths, options)
     tokenizer = WordPieceTokenizer(base, options.do_lower_case)
     words = extension.choose_words(counted.counts, tokenizer, num_words, options.min_frequency)
     if not words:
         raise InputError(
-            f"No word that occurs {options.min_frequency} times or more is cut into pieces by "
-            f"--extend={options.extend}; there is nothing to add."
+            f"--extend={base_file} has a token for every word that occurs "
+            f"{options.min_frequency} times or more; there is nothing to add."
         )
     vocabulary = extension.extended(base, [new.word for new in words])
     texts = _texts(options, counted, eval_paths)
     _write(vocabulary, options.output_file)
-    print("    id  was              count  pieces  word")
+    print("    id  was              count  tokens  word")
     for slot, new in zip(slots, words, strict=False):
-        pieces = new.num_pieces or "[UNK]"
-        print(f"{slot:6d}  {base.tokens[slot]:12s} {new.count:9d}  {pieces:>6}  {new.word}")
+        tokens = new.num_tokens or "[UNK]"
+        print(f"{slot:6d}  {base.tokens[slot]:12s} {new.count:9d}  {tokens:>6}  {new.word}")
     print(
         f"Wrote {options.output_file}: {len(vocabulary)} tokens, {len(words)} words in "
         f"{len(slots)} [unused] slots."
@@ -164,28 +168,34 @@ def _extend(options, paths, eval_paths):
     _print_fit(texts, {"before": base, "after": vocabulary}, options.do_lower_case)
 
 
-def _write(vocabulary, path):
+def _write(vocabulary: vocab.Vocabulary, path: str) -> None:
     files.write_text(path, "".join(f"{token}\n" for token in vocabulary.tokens))
 
 
-def _texts(options, counted, eval_paths):
-    """Name -> word counts of the texts to measure the vocabulary on."""
-    texts = {"input_file": counted.counts}
+def _texts(
+    options: LearnVocabulary, counted: WordCounts, eval_paths: list[str] | None
+) -> dict[str, Mapping[str, int]]:
+    """Word counts of the texts to measure the vocabulary on, by flag."""
+    texts: dict[str, Mapping[str, int]] = {"input_file": counted.counts}
     if eval_paths:
         texts["eval_file"] = word_counts.count(eval_paths, options).counts
     return texts
 
 
-def _print_size(counted):
+def _print_size(counted: WordCounts) -> None:
     print(
-        f"The text has {counted.num_bytes / 1e6:.1f} MB and {counted.num_words} words; the "
-        f"{len(counted.counts)} most frequent different ones were looked at, which leaves out "
+        f"The text has {counted.num_bytes / 1e6:.1f} MB and {counted.num_words} words. The "
+        f"{len(counted.counts)} most frequent distinct words were used; the others are "
         f"{counted.num_left_out / counted.num_words:.2%} of the text."
     )
 
 
-def _print_fit(texts, vocabularies, do_lower_case):
-    """A line for each text and vocabulary; punctuation marks are words."""
+def _print_fit(
+    texts: Mapping[str, Mapping[str, int]],
+    vocabularies: Mapping[str, vocab.Vocabulary],
+    do_lower_case: bool,
+) -> None:
+    """Prints a line for each text and vocabulary; punctuation marks count as words."""
     print(f"{'':18s}  tokens per word  [UNK] per word  tokens used")
     for text, counts in texts.items():
         for name, vocabulary in vocabularies.items():
@@ -197,26 +207,22 @@ def _print_fit(texts, vocabularies, do_lower_case):
             )
 
 
-def measure(tokenizer, counts):
-    """Returns how well a vocabulary fits a text.
-
-    Args:
-      tokenizer: `WordPieceTokenizer`.
-      counts: dict from word to count.
+def measure(tokenizer: WordPieceTokenizer, counts: Mapping[str, int]) -> dict[str, float]:
+    """Returns how well a vocabulary fits a text with these word counts.
 
     Returns:
-      dict of float: `tokens_per_word`; `unknown_per_word`; `share_used`, tokens of the
-      vocabulary that the text has.
+      `tokens_per_word`; `unknown_per_word`; `share_used`, the share of the vocabulary's tokens that
+      the text has.
     """
     num_words = num_tokens = num_unknown = 0
-    used = set()
+    used: set[int] = set()
     unknown = [tokenizer.vocabulary.unk_id]
     for word, count in counts.items():
-        pieces = tokenizer.cut(word)
+        ids = tokenizer.cut(word)
         num_words += count
-        num_tokens += count * len(pieces)
-        num_unknown += count * (pieces == unknown)
-        used.update(pieces)
+        num_tokens += count * len(ids)
+        num_unknown += count * (ids == unknown)
+        used.update(ids)
     return {
         "tokens_per_word": num_tokens / num_words,
         "unknown_per_word": num_unknown / num_words,

@@ -77,7 +77,7 @@ def test_writes_exactly_the_size_asked(learn, vocab_size):
 
 
 @BOTH_CASINGS
-def test_every_word_of_the_text_has_pieces_and_the_casing_fits(learn, corpus, do_lower_case):
+def test_every_word_of_the_text_has_tokens_and_the_casing_fits(learn, corpus, do_lower_case):
     sample = [text.replace("\n", " ") for text in text_samples.strings(random.Random(47), 499)]
     text = "\n".join(sample).encode("utf-8", "ignore").decode()
     corpus.write_text(text, encoding="utf-8", newline="\n")
@@ -85,8 +85,8 @@ def test_every_word_of_the_text_has_pieces_and_the_casing_fits(learn, corpus, do
     vocabulary = vocab.from_file(str(corpus.parent / "vocab.txt"))
     vocab.check_casing(vocabulary, do_lower_case)
     words = full_tokenizer.split_into_words(text, do_lower_case)
-    pieces = {word: full_tokenizer.cut(word, vocabulary.ids) for word in words if len(word) <= 200}
-    assert [word for word, cut in pieces.items() if "[UNK]" in cut] == []
+    cuts = {word: full_tokenizer.cut(word, vocabulary.ids) for word in words if len(word) <= 200}
+    assert [word for word, cut in cuts.items() if "[UNK]" in cut] == []
 
 
 def test_lower_cased_words_have_no_character_that_lower_case_changes():
@@ -155,7 +155,7 @@ def test_warns_of_rare_characters_that_take_much_room(learn, corpus):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocab_size": 12}, "--vocab_size=12 leaves no room beside 12 special"),
+        ({"vocab_size": 12}, "--vocab_size=12 leaves no room for words: 12 tokens are special"),
         (
             {"vocab_size": 20},
             "leaves 8 tokens .* 27 characters take 50. Give at least --vocab_size=62",
@@ -181,7 +181,7 @@ def test_refuses_what_cannot_be(learn, tmp_path, changes, message):
 
 def test_a_bad_text_to_measure_on_leaves_nothing_behind(learn, tmp_path):
     (tmp_path / "eval.txt").write_text("\u200b")
-    with pytest.raises(InputError, match="holds no word"):
+    with pytest.raises(InputError, match="has no word"):
         learn(eval_file=str(tmp_path / "eval.txt"))
     assert not (tmp_path / "vocab.txt").exists()
 
@@ -270,7 +270,7 @@ def test_runs_as_a_command(corpus, tmp_path):
     command += [f"--output_file={tmp_path}/v.txt", "--vocab_size=71"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "ERROR: --vocab_size=71 leaves no room beside 999 special" in done.stderr
+    assert "ERROR: --vocab_size=71 leaves no room for words: 999 tokens are special" in done.stderr
     written = []
     for seed in ("61", "67"):  # of Python's own hashes, which order sets
         environment = os.environ | {"PYTHONHASHSEED": seed}

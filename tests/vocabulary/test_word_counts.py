@@ -111,7 +111,7 @@ def test_reads_the_formats_of_the_data_builder(write):
 
 def test_refuses_text_without_a_word(write):
     path = write("a.txt", " \n\n\u200b\n")
-    with pytest.raises(InputError, match=r"a\.txt: the text holds no word to learn from"):
+    with pytest.raises(InputError, match=r"a\.txt: the text has no word to learn from"):
         count([path])
 
 

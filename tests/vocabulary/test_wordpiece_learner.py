@@ -41,17 +41,17 @@ def test_merges_the_most_frequent_pair_of_the_example():
 def naive_merges(counts, spelling, size):
     """The same by definition: all pairs are counted anew for every merge."""
     tokens = list(spelling)
-    pieces = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in counts}
+    spelled = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in counts}
     while len(tokens) < size:
         pairs = collections.Counter()
-        for word, parts in pieces.items():
+        for word, parts in spelled.items():
             for pair in itertools.pairwise(parts):
                 pairs[pair] += counts[word]
         if not pairs:
             break
         first, second = min(pairs, key=lambda pair: (-pairs[pair], pair))
         token = first + second[2:]
-        for parts in pieces.values():
+        for parts in spelled.values():
             at = 0
             while at < len(parts) - 1:
                 if (parts[at], parts[at + 1]) == (first, second):
