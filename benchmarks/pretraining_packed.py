@@ -25,7 +25,7 @@ from bert_tf.records import check
 RESULTS = pathlib.Path(__file__).parent / "results" / "pretraining_packed.json"
 T, BATCH_SIZE = 512, 8
 _PADDED = {"length_buckets": str(T), "iterations_per_loop": 1}
-# Objectives of records and of training, and further options of training.
+# Example type of the records, objective of training, and further options of training.
 PROGRAMS = {
     "own rows, padded": ("doc_sentences", "mlm", _PADDED),
     "own rows, cut": ("doc_sentences", "mlm", {}),
@@ -44,14 +44,14 @@ class Options:
     steps: int = option(4, "Steps of a turn.")
 
 
-def records(directory, text, objective, vocab_file):
+def records(directory, text, example_type, vocab_file):
     """(path, number of records) of records made from the text."""
-    path = pathlib.Path(directory) / f"{objective}.tfrecord"
+    path = pathlib.Path(directory) / f"{example_type}.tfrecord"
     flags = {
         "input_file": text,
         "output_file": path,
         "vocab_file": vocab_file,
-        "objective": objective,
+        "example_type": example_type,
         "max_seq_length": T,
         "dupe_factor": 1,
     }

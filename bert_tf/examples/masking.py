@@ -1,47 +1,15 @@
 """Blocks of packed ids to masked LM examples (paper section 3.1, task 1, and appendix A.1)."""
 
-import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.errors import InputError
 
-UNITS = ("piece", "word", "ngram", "span")
-
 # What `token_kinds` says.
 SPECIAL, TEXT, CONTINUATION = 0, 1, 2
 # The sort key of what may not be chosen; greater than every other key, see `_keys`.
 _NEVER = np.uint32(0xFFFFFFFF)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What is chosen, how much of it, and what comes in its place.
-
-    Attributes:
-      max_predictions_per_seq: int P, at least 1.
-      masked_lm_prob: float in (0, 1]. Paper section 3.1: 15 %.
-      mask_prob: float, the share of the chosen units that become [MASK]. Paper section 3.1: 80 %
-        of the tokens; appendix C.2 varies the shares.
-      random_prob: float, the share that become random tokens, 10 %; the rest is kept.
-      unit: one of `UNITS`.
-      max_ngram: int, at least 1. ALBERT (arXiv 1909.11942) section 4.1: three words.
-
-    Raises:
-      ValueError: no such unit.
-    """
-
-    max_predictions_per_seq: int
-    masked_lm_prob: float = 0.15
-    mask_prob: float = 0.8
-    random_prob: float = 0.1
-    unit: str = "piece"
-    max_ngram: int = 3
-
-    def __post_init__(self):
-        if self.unit not in UNITS:
-            raise ValueError(f"unit={self.unit!r} must be one of {', '.join(UNITS)}.")
 
 
 class Masked(NamedTuple):
@@ -107,12 +75,12 @@ class Masker:
 
     What is chosen, and then masked, replaced or kept as a whole, is a unit:
       piece: one token.
-      word: a token and the "##" tokens behind it, or what `unit_starts` says.
+      word: a token and the "##" tokens behind it, or what `group_starts` says.
       ngram: 1 to `max_ngram` words in a row, n of them with a probability proportional to 1 / n
         (ALBERT, arXiv 1909.11942, section 4.1); such n-grams follow one another through the
         whole block and are cut where a word follows a special token, so the first and the last
         one of a text may be shorter.
-      span: what `unit_starts` says.
+      span: what `group_starts` says.
     No unit holds a special token: the part behind one is a unit of its own. Of pieces exactly as
     many are chosen as are wanted. Longer units all have the same probability, however long they
     are: they are laid in random order around a circle of m tokens, and one is chosen if it starts
@@ -122,7 +90,7 @@ class Masker:
 
     Args:
       vocabulary: `text.vocab.Vocabulary`.
-      settings: `Settings`.
+      settings: `MaskSettings`.
 
     Attributes:
       settings: that.
@@ -137,12 +105,12 @@ class Masker:
         self._replacements = np.flatnonzero(self._kinds).astype(np.int32)
         self._mask_id = vocabulary.mask_id
 
-    def __call__(self, word_ids, unit_starts, random):
+    def __call__(self, word_ids, group_starts, random):
         """Masks a block of sequences.
 
         Args:
           word_ids: int32 [n T], packed, [PAD] behind; stays as it is.
-          unit_starts: bool [n T], True where a unit (of n-grams: a word) starts, or None: a unit
+          group_starts: bool [n T], True where a unit (of n-grams: a word) starts, or None: a unit
             starts at every token without "##". Not looked at if the unit is a piece.
           random: `random_bits.RandomBits`, read from where it stands.
 
@@ -158,11 +126,11 @@ class Masker:
         wanted = settings.masked_lm_prob * num_text + random.uniform(len(num_text))
         wanted = np.where(num_text > 0, np.maximum(wanted.astype(np.int64), 1), 0)  # [n]
         num_wanted = np.minimum(wanted, limit)  # [n]
-        if settings.unit == "piece":
+        if settings.granularity == "token":
             starts = _smallest(keys, num_wanted)  # [C]
             lengths = np.ones_like(starts)  # [C]
         else:
-            units = self._units(kinds, is_text, unit_starts, random)
+            units = self._units(kinds, is_text, group_starts, random)
             starts, lengths = _choose(keys, units, num_wanted, num_text, limit)
 
         places = _expanded(starts, lengths)  # [M]
@@ -172,13 +140,13 @@ class Masker:
         positions, labels = self._padded(word_ids, places, num_predictions)
         return Masked(masked, positions, labels, num_predictions.astype(np.int32), wanted > limit)
 
-    def _units(self, kinds, is_text, unit_starts, random):
+    def _units(self, kinds, is_text, group_starts, random):
         """Groups tokens into `_Units`."""
-        goes_on = kinds == CONTINUATION if unit_starts is None else is_text & ~unit_starts
+        goes_on = kinds == CONTINUATION if group_starts is None else is_text & ~group_starts
         follows_text = np.zeros_like(is_text)
         follows_text[:, 1:] = is_text[:, :-1]
         goes_on &= follows_text  # [n T]
-        if self.settings.unit == "ngram":
+        if self.settings.granularity == "ngram":
             self._join(goes_on, is_text, follows_text, random)
         starts = np.flatnonzero(~goes_on)
         return _Units(is_text & ~goes_on, starts, np.diff(starts, append=goes_on.size))

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from bert_tf.examples.packing import truncated_lengths
 
-NUM_SPECIAL_TOKENS = 3  # [CLS] a [SEP] b [SEP]
 _MIN_TARGET_LENGTH = 2  # released code
 _MAX_DRAWS, _ACCURACY = 10, 10
 

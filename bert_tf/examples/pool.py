@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.examples.choices import EXAMPLE_TYPES, ExampleType
 from bert_tf.examples.random_bits import RandomBits
 
 
@@ -16,24 +17,14 @@ class Documents(NamedTuple):
       ids: int32 [tokens].
       sentence_ends: int64 [sentences], where in `ids` each sentence ends.
       document_ends: int64 [documents], how many sentences there are up to the end of each.
-      unit_starts: bool [tokens], where a unit starts that is masked as a whole; None: the corpus
+      group_starts: bool [tokens], where a unit starts that is masked as a whole; None: the corpus
         does not say.
     """
 
     ids: np.ndarray
     sentence_ends: np.ndarray
     document_ends: np.ndarray
-    unit_starts: np.ndarray | None = None
-
-
-def longest_sentence(objective, max_seq_length):
-    """Tokens above which a sentence is cut, so that it fits into an example.
-
-    Two neighbouring sentences always fit into a pair.
-    """
-    if objective in ("nsp", "sop"):
-        return (max_seq_length - 3) // 2
-    return max_seq_length - 2
+    group_starts: np.ndarray | None = None
 
 
 def cut_long_sentences(sentence_ends, goes_on, longest):
@@ -85,7 +76,7 @@ class Pool:
 
     Attributes:
       ids: int32 [tokens].
-      unit_starts: bool [tokens] or None.
+      group_starts: bool [tokens] or None.
       goes_on: bytes [tokens], 1 where a token goes on with a word, or with a unit if the corpus
         gives units.
       bounds: list of int [sentences + 1].
@@ -95,11 +86,11 @@ class Pool:
 
     def __init__(self, parts, continuations):
         self.ids = np.concatenate([part.ids for part in parts])
-        self.unit_starts = None
+        self.group_starts = None
         goes_on = continuations[self.ids]
-        if parts[0].unit_starts is not None:
-            self.unit_starts = np.concatenate([part.unit_starts for part in parts])
-            goes_on = ~self.unit_starts
+        if parts[0].group_starts is not None:
+            self.group_starts = np.concatenate([part.group_starts for part in parts])
+            goes_on = ~self.group_starts
         self.goes_on = goes_on.tobytes()
         self.bounds = _joined([part.sentence_ends for part in parts], [len(p.ids) for p in parts])
         num_sentences = [len(part.sentence_ends) for part in parts]
@@ -115,7 +106,7 @@ class Pool:
           InputError: fewer than two documents.
         """
         firsts = np.array(self.first_sentences)
-        check_documents(len(firsts) - 1, "nsp")
+        check_documents(len(firsts) - 1, EXAMPLE_TYPES["nsp"])
         is_first = np.zeros(firsts[-1], bool)
         is_first[firsts[:-1]] = True
         self._startable = np.flatnonzero(~is_first).tolist()
@@ -143,20 +134,20 @@ class Pool:
         return sentence, self._end_of_document[sentence]
 
 
-def check_documents(num_documents, objective):
-    """Refuses a corpus without enough documents for an objective.
+def check_documents(num_documents: int, example_type: ExampleType) -> None:
+    """Refuses a corpus with too few documents for a type of examples.
 
     Raises:
       InputError: too few.
     """
-    if objective == "nsp" and num_documents < 2:
+    if num_documents < example_type.min_documents == 2:
         raise InputError(
             f"The input has {num_documents} document(s) of two sentences or more; at least "
             "two were wanted, because a random next sentence must come from another "
             "document. Put one sentence on a line and a blank line between documents."
         )
     if num_documents < 1:
-        sentences = "two sentences or more" if objective == "sop" else "any token"
+        sentences = "two sentences or more" if example_type.has_pair else "any token"
         raise InputError(f"The input has no document of {sentences}; nothing to draw from.")
 
 

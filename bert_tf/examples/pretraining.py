@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.examples import pairs, sequences
+from bert_tf.examples.choices import ExampleType
 from bert_tf.examples.masking import Masker
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 
 _BLOCK_ROWS = 2048  # so that what is worked on together stays in the processor's cache
-PAIR_OBJECTIVES = ("nsp", "sop")
 NO_PAIR = -1
 
 
@@ -71,7 +71,7 @@ class ExampleMaker:
     Attributes:
       vocabulary: `text.vocab.Vocabulary`.
       masker: `masking.Masker`; None: examples without masks, P is 0.
-      objective: str, see `options.PretrainingData`.
+      example_type: `ExampleType`.
       max_seq_length: int, T, special tokens included.
       short_seq_prob: float, see `pairs.pairs`.
       random_seed: int.
@@ -79,7 +79,7 @@ class ExampleMaker:
 
     vocabulary: Vocabulary
     masker: Masker | None
-    objective: str
+    example_type: ExampleType
     max_seq_length: int
     short_seq_prob: float
     random_seed: int
@@ -106,7 +106,7 @@ class ExampleMaker:
         documents = range(pool.first_documents[part], pool.first_documents[part + 1])
         seed = (self.random_seed, pass_number, *key)
         rng, bits = random.Random(" ".join(map(str, seed))), RandomBits(*seed)
-        draw = self._pairs if self.objective in PAIR_OBJECTIVES else self._sequences
+        draw = self._pairs if self.example_type.has_pair else self._sequences
         for layout in draw(pool, documents, rng):
             yield self._rows_of(pool, layout, bits)
 
@@ -116,9 +116,9 @@ class ExampleMaker:
             pool,
             documents,
             rng,
-            room=self.max_seq_length - pairs.NUM_SPECIAL_TOKENS,
+            room=self.max_seq_length - self.example_type.num_special_tokens,
             short_seq_prob=self.short_seq_prob,
-            swap=self.objective == "sop",
+            swap=not self.example_type.has_random_texts,
         )
         while block := list(itertools.islice(drawn, _BLOCK_ROWS)):
             found = np.array(block, np.int64)
@@ -126,10 +126,10 @@ class ExampleMaker:
 
     def _sequences(self, pool, documents, rng):
         """Yields the layouts of all rows of single sequences, a block at a time."""
-        room = self.max_seq_length - sequences.NUM_SPECIAL_TOKENS
-        if self.objective == "full_sentences":
+        room = self.max_seq_length - self.example_type.num_special_tokens
+        if self.example_type.crosses_documents:
             rows = sequences.full_sentences(pool, documents, rng, room)
-        elif self.objective == "packed":
+        elif self.example_type.is_packed:
             rows = sequences.packed(pool, documents, self.max_seq_length)
         else:
             rows = ([span] for span in sequences.doc_sentences(pool, documents, room))
@@ -141,14 +141,14 @@ class ExampleMaker:
     def _rows_of(self, pool, layout, bits):
         """The rows of a block, packed and masked."""
         rows = np.zeros(len(layout.counts), self.row_dtype)
-        word_ids, unit_starts, num_tokens, num_first = self._packed(pool, layout)
+        word_ids, group_starts, num_tokens, num_first = self._packed(pool, layout)
         rows["word_ids"] = word_ids
         rows["num_tokens"] = num_tokens
-        rows["num_type_a"] = num_first if self.objective in PAIR_OBJECTIVES else num_tokens
+        rows["num_type_a"] = num_first if self.example_type.has_pair else num_tokens
         rows["pair_label"] = layout.pair_labels
-        rows["num_sequences"] = layout.counts if self.objective == "packed" else 1
+        rows["num_sequences"] = layout.counts if self.example_type.is_packed else 1
         if self.masker:
-            masked = self.masker(word_ids, unit_starts, bits)
+            masked = self.masker(word_ids, group_starts, bits)
             for name, values in masked._asdict().items():
                 rows[name] = values
         return rows
@@ -157,14 +157,14 @@ class ExampleMaker:
         """Copies the texts of a block out of the pool, special tokens around them.
 
         Returns:
-          word_ids int32 [n T], unit_starts bool [n T] or None, num_tokens int64 [n], and of them
+          word_ids int32 [n T], group_starts bool [n T] or None, num_tokens int64 [n], and of them
           int64 [n] those up to the end of the first text.
         """
         spans, counts = layout.spans, layout.counts
         num_rows, length = len(counts), self.max_seq_length
         row_of_text = np.repeat(np.arange(num_rows), counts)
         first_text = np.cumsum(counts) - counts
-        has_cls = np.full(len(spans), self.objective == "packed")
+        has_cls = np.full(len(spans), self.example_type.is_packed)
         has_cls[first_text] = True
 
         lengths = spans[:, 1] - spans[:, 0]
@@ -182,9 +182,9 @@ class ExampleMaker:
         source = index + np.repeat(spans[:, 0] - done, lengths)
         target = index + np.repeat(starts - done, lengths)
         word_ids[target] = pool.ids[source]
-        unit_starts = None
-        if pool.unit_starts is not None:
-            unit_starts = np.zeros(num_rows * length, bool)
-            unit_starts[target] = pool.unit_starts[source]
-            unit_starts = unit_starts.reshape(num_rows, length)
-        return word_ids.reshape(num_rows, length), unit_starts, num_tokens, sizes[first_text]
+        group_starts = None
+        if pool.group_starts is not None:
+            group_starts = np.zeros(num_rows * length, bool)
+            group_starts[target] = pool.group_starts[source]
+            group_starts = group_starts.reshape(num_rows, length)
+        return word_ids.reshape(num_rows, length), group_starts, num_tokens, sizes[first_text]

@@ -6,7 +6,7 @@ places in the ids of the pool: each piece is followed by [SEP], the first one fo
 
 from bisect import bisect_right
 
-NUM_SPECIAL_TOKENS = 2  # [CLS] text [SEP]
+_NUM_SPECIAL_TOKENS = 2  # [CLS] text [SEP]
 
 
 def doc_sentences(pool, documents, room):
@@ -74,12 +74,12 @@ def packed(pool, documents, max_seq_length):
     Yields:
       list of (start, end).
     """
-    sequences = list(doc_sentences(pool, documents, max_seq_length - NUM_SPECIAL_TOKENS))
+    sequences = list(doc_sentences(pool, documents, max_seq_length - _NUM_SPECIAL_TOKENS))
     sequences.sort(key=lambda span: span[0] - span[1])
     open_rows = [[] for _ in range(max_seq_length + 1)]  # by the room they have left
     rooms = 0  # a bit for each room that an open row has
     for start, end in sequences:
-        size = end - start + NUM_SPECIAL_TOKENS
+        size = end - start + _NUM_SPECIAL_TOKENS
         row, room = [], max_seq_length
         if enough := rooms >> size:
             room = size + (enough & -enough).bit_length() - 1

@@ -1,4 +1,4 @@
-"""What each script can be told: one frozen dataclass of flags per script.
+"""The options of each script: one frozen dataclass of flags per script.
 
 Names and defaults are those of the released scripts, so that every published command line
 works; a flag that the release lacks has "(new)" in its help. The checks that need no file run

@@ -1,20 +1,21 @@
-"""Flags of what reads a corpus or looks at its records."""
+"""Flags of the scripts that read a corpus or inspect its records."""
 
 import dataclasses
 import math
 
 from bert_tf.errors import InputError
+from bert_tf.examples.choices import (
+    DYNAMIC_GRANULARITIES,
+    EXAMPLE_TYPES,
+    GRANULARITIES,
+    MaskSettings,
+)
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.options.checks import require_not_negative, require_positive, require_seed
 
-# Whole units make the number of masked tokens vary from example to example; measured, so many
-# slots above what is needed on average keep the share that was asked for.
+# Where longer parts than tokens are masked together, the number of masked tokens varies from
+# example to example. Measured: with this many slots above the average the share stays as asked.
 _SPARE_PREDICTIONS = 3
-# What --dynamic_masking can draw.
-_UNITS_WHILE_READING = ("piece", "word")
-# Rows of them do not depend on chance.
-_ALIKE_IN_EVERY_PASS = ("doc_sentences", "packed")
-_MAX_NGRAM = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,8 +28,8 @@ class TextInput:
     )
     input_format: str = option(
         "auto",
-        "(new) sentences: one a line, a blank line between documents, as released. text: running "
-        "text, a file a document. jsonl: a document a line. wikipedia: an XML dump. "
+        "(new) sentences: one per line, blank lines between documents, as released. text: running "
+        "text, one document per file. jsonl: one document per line. wikipedia: an XML dump. "
         "wikiextractor: <doc> elements. auto: by the file's name and first bytes.",
         choices=("auto", "sentences", "text", "jsonl", "wikipedia", "wikiextractor"),
     )
@@ -45,59 +46,64 @@ class PretrainingData(TextInput):
     output_file: str = option(
         REQUIRED,
         "TFRecords to write: comma-separated files, each of which gets an equal share of the "
-        "examples. name@8 stands for eight files, name-00000-of-00008 and so on.",
+        "examples. name@8 means eight files, name-00000-of-00008 and so on.",
     )
-    objective: str = option(
+    example_type: str = option(
         "nsp",
-        "(new) What an example is. nsp: two texts, the second the next one or a random one. sop: "
-        "two texts in order or swapped. full_sentences: text filled up across documents. "
-        "doc_sentences: text of one document. packed: several of those in one row.",
-        choices=("nsp", "sop", "full_sentences", "doc_sentences", "packed"),
+        "(new) What an example is. "
+        + " ".join(f"{name}: {each.help}." for name, each in EXAMPLE_TYPES.items()),
+        choices=tuple(EXAMPLE_TYPES),
+        renamed="objective",
     )
     mask: bool = option(
         True,
-        "(new) Mask; false: records without masks, for --dynamic_masking of run_pretraining.py, "
-        "which draws them as the flags here say, and for left-to-right objectives.",
+        "(new) Mask tokens. false: records without masks, for left-to-right objectives and for "
+        "--dynamic_masking of run_pretraining.py, which draws masks by the flags given here.",
     )
-    masking: str = option(
-        "piece",
-        "(new) What is masked together: piece, word, ngram (1 to --max_ngram words) or span "
+    mask_granularity: str = option(
+        MaskSettings.granularity,
+        "(new) What is masked together: token, word, ngram (1 to --max_ngram words) or span "
         '(entities and phrases of the field "spans" of JSON lines).',
-        choices=("piece", "word", "ngram", "span"),
+        choices=GRANULARITIES,
+        renamed="masking",
+        renamed_note="its value piece is now token",
     )
-    do_whole_word_mask: bool = option(False, "The released name of --masking=word.")
+    do_whole_word_mask: bool = option(False, "The released name of --mask_granularity=word.")
     max_ngram: int = option(
-        _MAX_NGRAM, "(new) Words masked together at the most by --masking=ngram."
+        MaskSettings.max_ngram, "(new) Maximum words of an n-gram for --mask_granularity=ngram."
     )
     segmented_text: bool = option(
         False,
-        "(new) White space parts words, as a Chinese segmenter leaves it; --masking=word and "
-        "ngram take these words.",
+        "(new) White space separates words, as a Chinese segmenter leaves it; "
+        "--mask_granularity=word and ngram take these words.",
     )
-    masked_lm_prob: float = option(0.15, "Share of the tokens to predict.")
-    mask_prob: float = option(0.8, "(new) Share of the tokens to predict that become [MASK].")
+    masked_lm_prob: float = option(MaskSettings.masked_lm_prob, "Share of the tokens to predict.")
+    mask_prob: float = option(
+        MaskSettings.mask_prob, "(new) Share of the tokens to predict that become [MASK]."
+    )
     random_prob: float = option(
-        0.1, "(new) Share of them in whose place comes a random token; the rest stays."
+        MaskSettings.random_prob,
+        "(new) Share of the tokens to predict that become a random token; the rest stays.",
     )
     max_seq_length: int = option(128, "Tokens per example, special tokens included.")
     max_predictions_per_seq: int | None = option(
         None,
-        "Masked tokens per example at the most; none: what --masked_lm_prob needs, 20 for 128.",
+        "Maximum masked tokens per example; none: what --masked_lm_prob needs, 20 for 128.",
     )
     pad_to_max_seq_length: bool = option(
         True, "(new) Store every example padded, as released; false: without padding."
     )
     random_seed: int = option(12345, "Seed of every random choice.")
-    dupe_factor: int = option(10, "Passes over the text, each with masks, and pairs, of its own.")
-    short_seq_prob: float = option(0.1, "Probability of a pair made shorter on purpose.")
+    dupe_factor: int = option(10, "Passes over the text, each with its own masks and pairs.")
+    short_seq_prob: float = option(0.1, "Probability that a pair is made shorter on purpose.")
     num_workers: int | None = option(
         None, "(new) Processes; none: one per core, fewer for little text."
     )
     scratch_dir: str | None = option(
-        None, "(new) Where unfinished work lies; none: beside the first output file."
+        None, "(new) Directory for unfinished work; none: that of the first output file."
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_positive(self, "max_predictions_per_seq", "dupe_factor", "max_ngram", "num_workers")
         require_seed(self)
         if self.max_seq_length < 5:
@@ -105,6 +111,21 @@ class PretrainingData(TextInput):
                 f"--max_seq_length={self.max_seq_length} must be at least 5: [CLS], two [SEP] and "
                 "a token for each of the two texts."
             )
+        self._check_probabilities()
+        if self.do_whole_word_mask and self.mask_granularity not in ("token", "word"):
+            raise InputError(
+                f"--do_whole_word_mask and --mask_granularity={self.mask_granularity} exclude each "
+                "other; give one."
+            )
+        if not self.mask:
+            self._check_unmasked()
+        if self.segmented_text and self.granularity not in ("word", "ngram"):
+            raise InputError(
+                "--segmented_text says what a word is and needs --mask_granularity=word or "
+                "--mask_granularity=ngram."
+            )
+
+    def _check_probabilities(self) -> None:
         if not 0 < self.masked_lm_prob <= 1:
             raise InputError(f"--masked_lm_prob={self.masked_lm_prob} must be in (0, 1].")
         for name in ("short_seq_prob", "mask_prob", "random_prob"):
@@ -115,60 +136,60 @@ class PretrainingData(TextInput):
                 f"--mask_prob={self.mask_prob} and --random_prob={self.random_prob} add up to "
                 "more than 1; what is left of 1 is the share of tokens that stay."
             )
-        if self.do_whole_word_mask and self.masking not in ("piece", "word"):
-            raise InputError(
-                f"--do_whole_word_mask and --masking={self.masking} exclude each other; give one."
-            )
-        if not self.mask:
-            self._check_unmasked()
-        if self.segmented_text and self.unit not in ("word", "ngram"):
-            raise InputError(
-                "--segmented_text says what a word is and needs --masking=word or --masking=ngram."
-            )
 
-    def _check_unmasked(self):
-        """Refuses what asks for masks that only this script can draw, or for rows twice."""
-        of_masks_drawn_here = {
-            "masking": self.unit not in _UNITS_WHILE_READING,
-            "max_ngram": self.max_ngram != _MAX_NGRAM,
+    def _check_unmasked(self) -> None:
+        """Refuses masks that only this script can draw, and passes that write the same rows."""
+        needs_masks = {
+            "mask_granularity": self.granularity not in DYNAMIC_GRANULARITIES,
+            "max_ngram": self.max_ngram != MaskSettings.max_ngram,
             "segmented_text": self.segmented_text,
         }
-        for name, is_given in of_masks_drawn_here.items():
+        for name, is_given in needs_masks.items():
             if is_given:
                 value = str(getattr(self, name)).lower()
                 raise InputError(
                     f"--{name}={value} means nothing with --mask=false: masks drawn while records "
-                    'are read are of --masking=piece or word, a word being a piece and the "##" '
-                    f"pieces behind it. Leave out --{name}, or give --mask=true."
+                    "are read have --mask_granularity=token or word, a word being a token and the "
+                    f'"##" tokens behind it. Leave out --{name}, or give --mask=true.'
                 )
-        if self.objective in _ALIKE_IN_EVERY_PASS and self.dupe_factor > 1:
+        if EXAMPLE_TYPES[self.example_type].is_alike_in_every_pass and self.dupe_factor > 1:
             raise InputError(
                 f"--dupe_factor={self.dupe_factor} would write every row of "
-                f"--objective={self.objective} so many times: its passes differ in their masks "
-                "alone, and --mask=false leaves them out. Give --dupe_factor=1."
+                f"--example_type={self.example_type} {self.dupe_factor} times: its passes differ "
+                "in their masks alone, and --mask=false leaves them out. Give --dupe_factor=1."
             )
 
     @property
-    def unit(self):
-        """What is masked together, the released flag taken in."""
-        return "word" if self.do_whole_word_mask else self.masking
+    def granularity(self) -> str:
+        """What is masked together, by either flag."""
+        return "word" if self.do_whole_word_mask else self.mask_granularity
 
     @property
-    def num_slots(self):
+    def has_group_starts(self) -> bool:
+        """Whether the corpus says what is masked together: words of a segmenter, or spans."""
+        return self.segmented_text or self.granularity == "span"
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether every example is stored as long as `max_seq_length`."""
+        return self.pad_to_max_seq_length and not EXAMPLE_TYPES[self.example_type].is_packed
+
+    @property
+    def num_slots(self) -> int:
         """P of the records, 0 without masks."""
         return self.num_predictions if self.mask else 0
 
     @property
-    def num_predictions(self):
-        """P, the masked tokens of an example at the most, whoever draws them."""
+    def num_predictions(self) -> int:
+        """P, the maximum masked tokens of an example, whoever draws them."""
         if self.max_predictions_per_seq is not None:
             return self.max_predictions_per_seq
         needed = num_predictions_needed(self.masked_lm_prob, self.max_seq_length)
-        return needed if self.unit == "piece" else needed + _SPARE_PREDICTIONS
+        return needed if self.granularity == "token" else needed + _SPARE_PREDICTIONS
 
 
-def num_predictions_needed(masked_lm_prob, max_seq_length):
-    """P that a share of the tokens of a row takes: 20 for 15 % of 128."""
+def num_predictions_needed(masked_lm_prob: float, max_seq_length: int) -> int:
+    """P for a share of the tokens of a row: 20 for 15 % of 128."""
     return math.ceil(round(masked_lm_prob * max_seq_length, 6))
 
 
@@ -178,18 +199,19 @@ class LearnVocabulary(TextInput):
 
     output_file: str = option(REQUIRED, "vocab.txt to write.")
     vocab_size: int = option(
-        30522, "Tokens in all, special and [unused] ones included; --extend keeps that of its file."
+        30522,
+        "Total tokens, special and [unused] ones included; --extend keeps the size of its file.",
     )
     num_unused: int | None = option(
-        None, "Slots for later; none: as many as released, 994, or 101 with --do_lower_case=false."
+        None, "[unused] slots; none: as released, 994, or 101 with --do_lower_case=false."
     )
     min_frequency: int = option(
-        2, "How often a piece of more than one character, or a word to add, must occur."
+        2, "Minimum occurrences of a wordpiece of more than one character, or of a word to add."
     )
     character_coverage: float = option(
         1.0,
-        "Share of the text's characters that get tokens of their own, the most frequent ones "
-        "first. Words with any of the others become [UNK].",
+        "Share of the text's characters that get their own tokens, most frequent first. Words with "
+        "any other character become [UNK].",
     )
     extend: str | None = option(
         None,
@@ -197,14 +219,14 @@ class LearnVocabulary(TextInput):
         "a new vocabulary.",
     )
     num_new_words: int | None = option(
-        None, "Words for --extend to add at the most; none: one for each [unused] slot."
+        None, "Maximum words that --extend adds; none: one for each [unused] slot."
     )
     eval_file: str | None = option(
         None, "Text of the same format that is not learned from, to measure the vocabulary on."
     )
     num_workers: int | None = option(None, "Processes that count words; none: one per core.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_positive(self, "vocab_size", "min_frequency", "num_new_words", "num_workers")
         if not 0 < self.character_coverage <= 1:
             raise InputError(f"--character_coverage={self.character_coverage} must be in (0, 1].")
@@ -218,13 +240,15 @@ class LearnVocabulary(TextInput):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InspectRecords:
-    """Flags of bert_tf.records.inspect.show."""
+    """Flags of bert_tf.records.inspect."""
 
     vocab_file: str = option(REQUIRED, "vocab.txt that the records were made with.")
-    num_examples: int = option(3, "Examples to print, the first ones of the first file.")
-    picture: str | None = option(None, "SVG file to draw the statistics in.")
+    num_examples: int = option(3, "Examples to print, from the start of the first file.")
+    picture: str | None = option(None, "SVG file to draw the statistics to.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_not_negative(self, "num_examples")
         if self.picture and not self.picture.endswith(".svg"):
-            raise InputError(f"--picture={self.picture} must end in .svg: that is what is drawn.")
+            raise InputError(
+                f"--picture={self.picture} must end in .svg, the format that is drawn."
+            )

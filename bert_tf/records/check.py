@@ -138,7 +138,7 @@ def present(paths, features):
             lacking = sorted({f.record_name for f in names} - {f.record_name for f in fewer})
             raise InputError(
                 f"{less} has no {', '.join(lacking)}; {more} has. They were made with another "
-                "--objective or --mask: name files of one kind."
+                "--example_type or --mask: name files of one kind."
             )
     return first[1]
 

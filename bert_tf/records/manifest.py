@@ -15,7 +15,10 @@ from bert_tf import __version__, files
 from bert_tf.errors import InputError
 
 NAME = "manifest.json"
-FORMAT = 1
+FORMAT = 2
+# Names and values of options in format 1, of version 0.1.0.
+_RENAMED = {"objective": "example_type", "masking": "mask_granularity"}
+_RENAMED_GRANULARITY = {"piece": "token"}
 # Options that are said in another form, or that change nothing in the files.
 _NOT_RECORDED = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
 _NOT_RECORDED += ("do_whole_word_mask",)
@@ -33,7 +36,7 @@ class Build:
       do_lower_case: bool.
       max_seq_length, max_predictions_per_seq: int; the second is what --dynamic_masking needs
         where examples have no masks.
-      objective: str, as in the flag --objective.
+      example_type: key of `choices.EXAMPLE_TYPES`.
       is_padded: bool, whether every example is stored as long as `max_seq_length`.
       is_masked: bool.
       options: dict, the flags that decide what the files hold, defaults filled in.
@@ -49,7 +52,7 @@ class Build:
     do_lower_case: bool
     max_seq_length: int
     max_predictions_per_seq: int
-    objective: str
+    example_type: str
     is_padded: bool
     options: dict
     inputs: list
@@ -108,12 +111,11 @@ def new_build(options, vocabulary, inputs, text, examples):
       text: `summary.TextCounts`.
       examples: `summary.ExampleCounts`.
     """
-    is_padded = options.pad_to_max_seq_length and options.objective != "packed"
     recorded = {name: value for name, value in vars(options).items() if name not in _NOT_RECORDED}
     recorded |= {
-        "masking": options.unit,
+        "mask_granularity": options.granularity,
         "max_predictions_per_seq": options.num_predictions,
-        "pad_to_max_seq_length": is_padded,
+        "pad_to_max_seq_length": options.is_padded,
     }
     examples = dataclasses.asdict(examples)
     return Build(
@@ -123,8 +125,8 @@ def new_build(options, vocabulary, inputs, text, examples):
         do_lower_case=options.do_lower_case,
         max_seq_length=options.max_seq_length,
         max_predictions_per_seq=options.num_predictions,
-        objective=options.objective,
-        is_padded=is_padded,
+        example_type=options.example_type,
+        is_padded=options.is_padded,
         is_masked=options.mask,
         options=recorded,
         inputs=[
@@ -205,13 +207,29 @@ def read(directory):
         return []
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}). {_way_out()}") from None
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != FORMAT:
-        raise InputError(f"{path} has format {found!r}; this version reads {FORMAT}. {_way_out()}")
+    version = content.get("format") if isinstance(content, dict) else None
+    if version not in (1, FORMAT):
+        raise InputError(
+            f"{path} has format {version!r}; this version reads {FORMAT} and 1. {_way_out()}"
+        )
     try:
-        return [Build(**values) for values in content["builds"]]
+        return [_build(values) for values in content["builds"]]
     except (TypeError, KeyError) as error:
         raise InputError(f"{path} does not hold what it should ({error}). {_way_out()}") from None
+
+
+def _build(values: dict) -> Build:
+    """The `Build` of an entry, in either format."""
+    return Build(**renamed(values) | {"options": renamed(values["options"])})
+
+
+def renamed(options: dict) -> dict:
+    """Options by the names and values of today, whether version 0.1.0 wrote them or a later one."""
+    options = {_RENAMED.get(name, name): value for name, value in options.items()}
+    if "mask_granularity" in options:
+        granularity = options["mask_granularity"]
+        options["mask_granularity"] = _RENAMED_GRANULARITY.get(granularity, granularity)
+    return options
 
 
 def _way_out():
@@ -277,7 +295,7 @@ def check(
     do_lower_case,
     max_seq_length,
     max_predictions_per_seq=None,
-    objectives=None,
+    example_types=None,
 ):
     """Refuses record files that were made for another model, as far as manifests say so.
 
@@ -287,7 +305,7 @@ def check(
       do_lower_case: bool, its casing.
       max_seq_length: int.
       max_predictions_per_seq: int, of files with masks; or None: any, but the same in all files.
-      objectives: names of those that can be trained on, or None: all; but one in all files.
+      example_types: names of those that can be trained on, or None: all; but one in all files.
 
     Returns:
       list of `Build` or None, as `find_all` gives it.
@@ -312,11 +330,11 @@ def check(
                 max_predictions_per_seq,
                 others=", or leave the flag out, which takes that of each phase's records",
             )
-        if objectives is not None and build.objective not in objectives:
+        if example_types is not None and build.example_type not in example_types:
             raise InputError(
-                f"{path} was made with --objective={build.objective}, says its {NAME}; "
-                f"{' or '.join(objectives)} was wanted. Make the records with "
-                f"--objective={objectives[0]}, or give an --objective of training that fits them."
+                f"{path} was made with --example_type={build.example_type}, says its {NAME}; "
+                f"{' or '.join(example_types)} was wanted. Make the records with "
+                f"--example_type={example_types[0]}, or give an --objective that fits them."
             )
         first = first or (path, build)
         _check_alike(path, build, *first)
@@ -356,7 +374,7 @@ def _check_flag(path, name, found, wanted, others=""):
 
 
 def _check_alike(path, build, first_path, first):
-    for name in ("objective", "max_predictions_per_seq"):
+    for name in ("example_type", "max_predictions_per_seq"):
         one, other = getattr(first, name), getattr(build, name)
         if one != other:
             raise InputError(

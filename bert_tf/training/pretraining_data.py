@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from bert_tf import features, files
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, masking
+from bert_tf.examples import batching
+from bert_tf.examples.choices import DYNAMIC_GRANULARITIES, EXAMPLE_TYPES, MaskSettings
 from bert_tf.options.data import num_predictions_needed
 from bert_tf.records import check, manifest
 from bert_tf.records.read import dynamic_masking, global_batches
@@ -20,14 +21,10 @@ from bert_tf.training.step.update import ROW_NUMBERS
 EVALUATION_SEED = 2**31
 # Records are padded to the full length; two pieces of a batch leave out most of that.
 _NUM_PIECES = 2
-# The --objective of the builder that makes the records a kind of training wants.
-_RECORD_OBJECTIVES = {
-    "mlm_nsp": ("nsp",),
-    "mlm_sop": ("sop",),
-    "ltr_nsp": ("nsp",),
-    "mlm": ("full_sentences", "doc_sentences", "packed", "nsp", "sop"),
-    "ltr": ("full_sentences", "doc_sentences", "packed", "nsp", "sop"),
-}
+# The --example_type of the records that an objective wants; others take every type, those of one
+# text being the better ones.
+_EXAMPLE_TYPES = {"mlm_nsp": ("nsp",), "mlm_sop": ("sop",), "ltr_nsp": ("nsp",)}
+_ANY_EXAMPLE_TYPE = tuple(sorted(EXAMPLE_TYPES, key=lambda name: EXAMPLE_TYPES[name].has_pair))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Records:
       sizes: dict from axis letter to length.
       features: tuple of `features.Feature`, those a batch is to have.
       vocabulary: `text.vocab.Vocabulary`.
-      masks: `masking.Settings` of masks that are drawn while records are read; None: those that
+      masks: `MaskSettings` of masks that are drawn while records are read; None: those that
         the records have, if any.
     """
 
@@ -47,7 +44,7 @@ class Records:
     sizes: dict
     features: tuple
     vocabulary: Vocabulary
-    masks: masking.Settings | None
+    masks: MaskSettings | None
 
     def reader(self, batch_size, seed):
         """`global_batches.Reader` of these files; `seed` is that of order and masks."""
@@ -87,7 +84,7 @@ def records(patterns, what, max_seq_length, vocabulary, options, objective, *, i
         do_lower_case=not vocabulary.is_cased,
         max_seq_length=max_seq_length,
         max_predictions_per_seq=num_predictions,
-        objectives=_RECORD_OBJECTIVES[options.objective],
+        example_types=_EXAMPLE_TYPES.get(options.objective, _ANY_EXAMPLE_TYPE),
     )[0]
     wanted, sizes = objective.features, {"T": max_seq_length}
     if not objective.has_pair:
@@ -114,7 +111,7 @@ def _num_slots(path, build):
 
 
 def _masks_to_draw(path, build, sizes, options):
-    """`masking.Settings` of `--dynamic_masking`: those of the manifest, or else of the paper."""
+    """`MaskSettings` of `--dynamic_masking`: those of the manifest, or else of the paper."""
     if not options.dynamic_masking:
         raise InputError(
             f"{path} has no masks, which --objective={options.objective} learns from. Give "
@@ -122,22 +119,22 @@ def _masks_to_draw(path, build, sizes, options):
             "with --mask=true."
         )
     made = build.options if build else {}
-    unit = made.get("masking", "piece")
-    if unit not in dynamic_masking.UNITS or made.get("segmented_text"):
+    granularity = made.get("mask_granularity", MaskSettings.granularity)
+    if granularity not in DYNAMIC_GRANULARITIES or made.get("segmented_text"):
         raise InputError(
-            f"{path} was made with --masking={unit} and --segmented_text="
-            f"{str(made.get('segmented_text')).lower()}, says its {manifest.NAME}; its units are "
-            "not in the records, so that --dynamic_masking cannot draw others of them. Give "
-            "--dynamic_masking=false, or make the records with --masking=piece or word."
+            f"{path} was made with --mask_granularity={granularity} and --segmented_text="
+            f"{str(made.get('segmented_text')).lower()}, says its {manifest.NAME}. The records do "
+            "not say what was masked together, so --dynamic_masking cannot draw other masks. Give "
+            "--dynamic_masking=false, or make the records with --mask_granularity=token or word."
         )
     names = ("masked_lm_prob", "mask_prob", "random_prob")
     shares = {name: made[name] for name in names if name in made}
     limit = (
         options.max_predictions_per_seq
         or (build.max_predictions_per_seq if build else sizes.get("P"))
-        or num_predictions_needed(masking.Settings.masked_lm_prob, sizes["T"])
+        or num_predictions_needed(MaskSettings.masked_lm_prob, sizes["T"])
     )
-    return masking.Settings(max_predictions_per_seq=limit, unit=unit, **shares)
+    return MaskSettings(max_predictions_per_seq=limit, granularity=granularity, **shares)
 
 
 def _of_length(paths, what, max_seq_length):

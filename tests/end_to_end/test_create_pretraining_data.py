@@ -85,22 +85,43 @@ def test_predictions_follow_from_the_probability(change, wanted):
         ({"mask_prob": 1.1}, "--mask_prob=1.1 must be in"),
         ({"mask_prob": 0.8, "random_prob": 0.3}, "add up to more than 1"),
         ({"num_workers": 0}, "--num_workers=0"),
-        ({"masking": "span", "do_whole_word_mask": True}, "exclude each other"),
-        ({"segmented_text": True}, "needs --masking=word"),
-        ({"mask": False, "masking": "ngram"}, "--masking=ngram means nothing with --mask=false"),
-        ({"mask": False, "masking": "span"}, "--masking=span means nothing .* --mask=true"),
+        ({"mask_granularity": "span", "do_whole_word_mask": True}, "exclude each other"),
+        ({"segmented_text": True}, "needs --mask_granularity=word"),
+        (
+            {"mask": False, "mask_granularity": "ngram"},
+            "--mask_granularity=ngram means nothing with --mask=false",
+        ),
+        (
+            {"mask": False, "mask_granularity": "span"},
+            "--mask_granularity=span means nothing .* --mask=true",
+        ),
         ({"mask": False, "max_ngram": 2}, "--max_ngram=2 means nothing with --mask=false"),
         (
-            {"mask": False, "masking": "word", "segmented_text": True},
+            {"mask": False, "mask_granularity": "word", "segmented_text": True},
             "--segmented_text=true means nothing",
         ),
-        ({"mask": False, "objective": "packed"}, "--dupe_factor=10 .* Give --dupe_factor=1"),
-        ({"mask": False, "objective": "doc_sentences", "dupe_factor": 2}, "--dupe_factor=2 would"),
+        ({"mask": False, "example_type": "packed"}, "--dupe_factor=10 .* Give --dupe_factor=1"),
+        (
+            {"mask": False, "example_type": "doc_sentences", "dupe_factor": 2},
+            "--dupe_factor=2 would",
+        ),
     ],
 )
 def test_refuses_wrong_values(change, message):
     with pytest.raises(InputError, match=message):
         options.PretrainingData(input_file="i", output_file="o", vocab_file="v", **change)
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--masking=piece", "--masking is now --mask_granularity; its value piece is now token."),
+        ("--objective=sop", "--objective is now --example_type."),
+    ],
+)
+def test_flags_of_version_0_1_0_are_refused_with_the_new_name(flag, message):
+    result = run("--input_file=a", "--output_file=b", "--vocab_file=c", flag)
+    assert (result.returncode, result.stderr) == (2, f"ERROR: {message}\n")
 
 
 def test_from_text_to_records(tmp_path):

@@ -189,9 +189,9 @@ def made_records(data, vocab_file, **changes):
         ({"max_seq_length": 64}, ["--max_seq_length=64", "128 was wanted"]),
         ({"max_predictions_per_seq": 19}, ["--max_predictions_per_seq=19", "20 was wanted"]),
         ({"do_lower_case": False}, ["--do_lower_case=false", "the model's is true"]),
-        ({"objective": "packed"}, ["--objective=packed", "nsp was wanted"]),
-        ({"objective": "full_sentences"}, ["--objective=full_sentences", "nsp was wanted"]),
-        ({"objective": "doc_sentences"}, ["--objective=doc_sentences", "nsp was wanted"]),
+        ({"example_type": "packed"}, ["--example_type=packed", "nsp was wanted"]),
+        ({"example_type": "full_sentences"}, ["--example_type=full_sentences", "nsp was wanted"]),
+        ({"example_type": "doc_sentences"}, ["--example_type=doc_sentences", "nsp was wanted"]),
     ],
 )
 def test_records_that_were_made_for_another_model(tiny_bert, data, refused, changes, wanted):

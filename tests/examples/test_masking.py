@@ -1,4 +1,4 @@
-"""Masked LM: rates, the shares of [MASK] and random tokens, special tokens, units."""
+"""Masked LM: rates, the shares of [MASK] and random tokens, special tokens, groups."""
 
 import math
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.examples.masking import Masker, Settings
+from bert_tf.examples.choices import MaskSettings
+from bert_tf.examples.masking import Masker
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 from tests.reference.masked_rows import (
@@ -25,15 +26,17 @@ from tests.reference.masked_rows import (
     assert_shares,
     assert_uniform_over_text,
     block,
+    groups_of,
     random_block,
     sequence,
-    units_of,
     within,
 )
 
 
-def masker(unit="piece", prob=0.15, limit=20, **kwargs):
-    settings = Settings(masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs)
+def masker(granularity="token", prob=0.15, limit=20, **kwargs):
+    settings = MaskSettings(
+        masked_lm_prob=prob, max_predictions_per_seq=limit, granularity=granularity, **kwargs
+    )
     return Masker(VOCABULARY, settings)
 
 
@@ -66,9 +69,9 @@ def test_the_cap_is_flagged_where_it_is_met():
     assert within(masked.is_capped.sum(), 1009, 0.35)
 
 
-@pytest.mark.parametrize("unit", ["word", "ngram", "span"])
-def test_units_flag_the_cap(unit):
-    masked = masker(unit)(block(sequence(143), sequence(23)), None, RandomBits(1))
+@pytest.mark.parametrize("granularity", ["word", "ngram", "span"])
+def test_groups_flag_the_cap(granularity):
+    masked = masker(granularity)(block(sequence(143), sequence(23)), None, RandomBits(1))
     assert masked.is_capped.tolist() == [True, False]  # 21.45 and 3.45 of 20
     assert masked.num_predictions[0] <= 20
 
@@ -92,18 +95,18 @@ def test_random_tokens_are_uniform_over_text():
     assert_uniform_over_text(masked.word_ids[predicted(masked)])
 
 
-@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
-def test_every_position_is_equally_likely(unit):
-    """All tokens are words, so every unit stands at every place alike."""
+@pytest.mark.parametrize("granularity", ["token", "word", "ngram", "span"])
+def test_every_position_is_equally_likely(granularity):
+    """All tokens are words, so every group stands at every place alike."""
     num_rows, num_tokens = 20_000, 60  # 9 wanted
     word_ids = np.repeat(block(sequence(num_tokens)), num_rows, axis=0)
-    masked = masker(unit)(word_ids, None, RandomBits(13))
+    masked = masker(granularity)(word_ids, None, RandomBits(13))
     counts = predicted(masked).sum(axis=0)[word_ids[0] >= WORD]
     assert all(within(count, num_rows, 9 / num_tokens, 5) for count in counts), counts
 
 
 @pytest.mark.parametrize(("prob", "limit", "share"), [(0.15, 77, 0.15), (0.15, 3, 0.05)])
-def test_pieces_are_drawn_in_pairs_without_preference(prob, limit, share):
+def test_tokens_are_drawn_in_pairs_without_preference(prob, limit, share):
     """Any two of 60 tokens are chosen together as often as theory says."""
     num_rows, num_chosen = 30_000, round(60 * share)
     word_ids = np.repeat(block(sequence(60)), num_rows, axis=0)
@@ -114,36 +117,38 @@ def test_pieces_are_drawn_in_pairs_without_preference(prob, limit, share):
     assert all(within(count, num_rows, probability, 5) for count in together)
 
 
-def choice_for(units, keys, num_wanted, limit):
-    """Chooses units by laying a real circle: list of (start, end).
+def choice_for(groups, keys, num_wanted, limit):
+    """Chooses groups by laying a real circle: list of (start, end).
 
     Args:
-      units: list of (start, end).
+      groups: list of (start, end).
       keys: [T], the numbers drawn.
       num_wanted: tokens on the arc, which starts at the token with the smallest number.
       limit: tokens at the most.
     """
-    first = min((place for unit in units for place in range(*unit)), key=lambda p: keys[p])
-    cut = next(unit for unit in units if first in range(*unit))
-    others = sorted((unit for unit in units if unit is not cut), key=lambda unit: keys[unit[0]])
+    first = min((place for group in groups for place in range(*group)), key=lambda p: keys[p])
+    cut = next(group for group in groups if first in range(*group))
+    others = sorted(
+        (group for group in groups if group is not cut), key=lambda group: keys[group[0]]
+    )
     circle = [*range(first, cut[1])]
-    circle += [place for unit in others for place in range(*unit)]
+    circle += [place for group in others for place in range(*group)]
     circle += range(cut[0], first)
-    unit_at = {unit[0]: unit for unit in units}
+    group_at = {group[0]: group for group in groups}
     chosen, num_chosen = [], 0
     for place in circle[:num_wanted]:
-        start, end = unit_at.get(place, (0, 0))
+        start, end = group_at.get(place, (0, 0))
         if end and num_chosen + end - start <= limit:
             chosen.append((start, end))
             num_chosen += end - start
-    fitting = [unit for unit in units if unit[1] - unit[0] <= limit]
-    fallback = sorted(fitting, key=lambda unit: keys[unit[0]])[:1]
+    fitting = [group for group in groups if group[1] - group[0] <= limit]
+    fallback = sorted(fitting, key=lambda group: keys[group[0]])[:1]
     return sorted(map(tuple, chosen or fallback))
 
 
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize(("prob", "limit"), [(0.15, 20), (0.4, 7), (0.02, 3), (1.0, 31), (0.9, 1)])
-def test_units_are_chosen_as_on_a_circle(given, prob, limit):
+def test_groups_are_chosen_as_on_a_circle(given, prob, limit):
     generator = np.random.default_rng(19)
     num_rows, length = 200, 31
     word_ids = random_block(19, num_rows, 61, continued=0.5, special=0.2)[:, :length]
@@ -152,68 +157,68 @@ def test_units_are_chosen_as_on_a_circle(given, prob, limit):
     bits = RandomBits(23)
     keys, draws = bits.uint32((num_rows, length)), bits.uniform(num_rows)
     for row in range(num_rows):
-        units = units_of(word_ids[row], None if starts is None else starts[row])
-        num_text = sum(end - start for start, end in units)
+        groups = groups_of(word_ids[row], None if starts is None else starts[row])
+        num_text = sum(end - start for start, end in groups)
         num_wanted = min(max(1, int(prob * num_text + draws[row])), limit)
-        chosen = choice_for(units, keys[row].tolist(), num_wanted, limit)
-        wanted = [place for unit in chosen for place in range(*unit)]
+        chosen = choice_for(groups, keys[row].tolist(), num_wanted, limit)
+        wanted = [place for group in chosen for place in range(*group)]
         assert masked.positions[row, : masked.num_predictions[row]].tolist() == wanted
 
 
-@pytest.mark.parametrize("unit", ["word", "span"])
-def test_long_units_are_as_likely_as_short_ones(unit):
+@pytest.mark.parametrize("granularity", ["word", "span"])
+def test_long_groups_are_as_likely_as_short_ones(granularity):
     word_ids = random_block(29, 9000, continued=0.6)
     generator = np.random.default_rng(31)
-    starts = generator.random(word_ids.shape) < 0.4 if unit == "span" else None
-    masked = masker(unit, limit=77)(word_ids, starts, RandomBits(37))
+    starts = generator.random(word_ids.shape) < 0.4 if granularity == "span" else None
+    masked = masker(granularity, limit=77)(word_ids, starts, RandomBits(37))
     chosen = predicted(masked)
     num_text = (word_ids >= WORD).sum(axis=1)
     wanted = 0.15 * num_text
     seen, expected, found = np.zeros((3, 64))
     for row in range(len(word_ids)):
-        for start, end in units_of(word_ids[row], None if starts is None else starts[row]):
+        for start, end in groups_of(word_ids[row], None if starts is None else starts[row]):
             seen[end - start] += 1
             expected[end - start] += wanted[row] / num_text[row]
             found[end - start] += chosen[row, start]
     for length in np.flatnonzero(seen > 1000):
         assert within(found[length], seen[length], expected[length] / seen[length]), length
     assert np.flatnonzero(seen > 1000)[-1] >= 7
-    # The rate is right on average; a row strays by about a unit, less than binomial draws do.
+    # The rate is right on average; a row strays by about a group, less than binomial draws do.
     assert within(chosen.sum(), num_text.sum(), wanted.sum() / num_text.sum())
 
 
 @pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize("unit", ["word", "ngram", "span"])
-def test_units_are_never_split(unit, given):
-    """Also not by what is put in: a unit is masked, replaced or kept as a whole."""
+@pytest.mark.parametrize("granularity", ["word", "ngram", "span"])
+def test_groups_are_never_split(granularity, given):
+    """Also not by what is put in: a group is masked, replaced or kept as a whole."""
     word_ids = random_block(41, 2000, continued=0.5)
     starts = np.random.default_rng(43).random(word_ids.shape) < 0.5 if given else None
-    masked = masker(unit)(word_ids, starts, RandomBits(47))
+    masked = masker(granularity)(word_ids, starts, RandomBits(47))
     chosen = predicted(masked)
-    num_units = num_masked = num_kept = num_partly = 0
+    num_groups = num_masked = num_kept = num_partly = 0
     for row in range(len(word_ids)):
-        for start, end in units_of(word_ids[row], starts[row] if given else None):
+        for start, end in groups_of(word_ids[row], starts[row] if given else None):
             assert len(set(chosen[row, start:end])) == 1
             if chosen[row, start] and end - start > 1:
                 after = masked.word_ids[row, start:end]
                 is_kept = after == word_ids[row, start:end]
                 assert MASK not in after or set(after) == {MASK}
-                num_units += 1
+                num_groups += 1
                 num_masked += after[0] == MASK
                 num_kept += is_kept.all()
                 num_partly += is_kept.any() and not is_kept.all()
     # Of the tenth that is replaced, a token in 82 becomes itself.
-    assert num_partly < 0.01 * num_units
-    if unit != "ngram":  # n-grams share a draw, so that their words are not independent
-        assert within(num_masked, num_units, 0.8)
-        assert within(num_kept, num_units, 0.1)
+    assert num_partly < 0.01 * num_groups
+    if granularity != "ngram":  # n-grams share a draw, so that their words are not independent
+        assert within(num_masked, num_groups, 0.8)
+        assert within(num_kept, num_groups, 0.1)
 
 
-@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
-def test_positions_labels_and_what_stays(unit):
+@pytest.mark.parametrize("granularity", ["token", "word", "ngram", "span"])
+def test_positions_labels_and_what_stays(granularity):
     word_ids = random_block(53, 1500, continued=0.4, special=0.1)
     before = word_ids.copy()
-    masked = masker(unit)(word_ids, None, RandomBits(59))
+    masked = masker(granularity)(word_ids, None, RandomBits(59))
     assert (word_ids == before).all()
     for array in masked[:4]:
         assert array.dtype == np.int32
@@ -256,7 +261,7 @@ def test_ngrams_are_whole_words_in_a_row():
     ):
         start, end = positions[0], positions[0] + count
         assert positions[:count].tolist() == list(range(start, end))
-        inside = [unit for unit in units_of(word_ids[row]) if start <= unit[0] < end]
+        inside = [group for group in groups_of(word_ids[row]) if start <= group[0] < end]
         assert (inside[0][0], inside[-1][1]) == (start, end)
         numbers.add(len(inside))
         after = masked.word_ids[row, start:end]
@@ -274,29 +279,29 @@ def test_ngrams_of_one_word_are_words():
 def test_special_tokens_are_not_predicted():
     row = [CLS, UNK, WORD, SEP, WORD + 1, UNK, UNUSED, MASK, SEP]
     word_ids = np.repeat(block(row), 300, axis=0)
-    for unit in ("piece", "word", "ngram", "span"):
-        masked = masker(unit, 1.0)(word_ids, np.ones_like(word_ids, bool), RandomBits(83))
+    for granularity in ("token", "word", "ngram", "span"):
+        masked = masker(granularity, 1.0)(word_ids, np.ones_like(word_ids, bool), RandomBits(83))
         assert (masked.positions[:, :3] == [2, 4, 0]).all()
         assert (masked.num_predictions == 2).all()
         stays = [0, 1, 3, 5, 6, 7, 8]
         assert (masked.word_ids[:, stays] == word_ids[:, stays]).all()
 
 
-@pytest.mark.parametrize("unit", ["piece", "word", "ngram", "span"])
-def test_rows_without_text(unit):
+@pytest.mark.parametrize("granularity", ["token", "word", "ngram", "span"])
+def test_rows_without_text(granularity):
     word_ids = block([CLS, UNK, SEP, UNK, SEP], [CLS, WORD, SEP], [PAD])
-    masked = masker(unit)(word_ids, None, RandomBits(89))
+    masked = masker(granularity)(word_ids, None, RandomBits(89))
     assert masked.num_predictions.tolist() == [0, 1, 0]
     assert masked.positions[:, 0].tolist() == [0, 1, 0]
     assert masked.labels[:, 0].tolist() == [0, WORD, 0]
     for rows in (word_ids[:1], word_ids[:0]):
-        masked = masker(unit)(rows, None, RandomBits(89))
+        masked = masker(granularity)(rows, None, RandomBits(89))
         assert (masked.word_ids == rows).all()
         assert masked.positions.shape == (len(rows), 20)
         assert not masked.num_predictions.any()
 
 
-def test_a_unit_longer_than_the_limit_is_left_out():
+def test_a_group_longer_than_the_limit_is_left_out():
     rows = [CLS, WORD, PIECE, SEP, WORD + 1, SEP], [CLS, WORD, PIECE, SEP]
     word_ids = np.repeat(block(*rows), 50, axis=0)
     masked = masker("word", 1.0, 1)(word_ids, None, RandomBits(97))
@@ -305,21 +310,26 @@ def test_a_unit_longer_than_the_limit_is_left_out():
     assert masked.is_capped.all()
 
 
-def test_what_is_behind_a_special_token_is_a_unit_of_its_own():
+def test_what_is_behind_a_special_token_is_a_group_of_its_own():
     word_ids = np.repeat(block([CLS, WORD, SEP, PIECE, PIECE + 1, SEP]), 100, axis=0)
-    one_unit = np.zeros(word_ids.shape, bool)
-    one_unit[:, 1] = True
-    for unit, starts in (("word", None), ("word", one_unit), ("span", one_unit), ("ngram", None)):
-        masked = masker(unit, 0.3)(word_ids, starts, RandomBits(101))
+    one_group = np.zeros(word_ids.shape, bool)
+    one_group[:, 1] = True
+    for granularity, starts in (
+        ("word", None),
+        ("word", one_group),
+        ("span", one_group),
+        ("ngram", None),
+    ):
+        masked = masker(granularity, 0.3)(word_ids, starts, RandomBits(101))
         chosen = {tuple(np.flatnonzero(row)) for row in predicted(masked)}
         assert chosen == {(1,), (3, 4)}
 
 
 def test_the_same_bits_give_the_same_masks():
     word_ids = random_block(103, 100, continued=0.4)
-    for unit in ("piece", "ngram"):
+    for granularity in ("token", "ngram"):
         first, again, other = (
-            masker(unit)(word_ids, None, RandomBits(key)) for key in (107, 107, 109)
+            masker(granularity)(word_ids, None, RandomBits(key)) for key in (107, 107, 109)
         )
         assert all((a == b).all() for a, b in zip(first, again, strict=True))
         assert (first.positions != other.positions).any()
@@ -327,9 +337,9 @@ def test_the_same_bits_give_the_same_masks():
 
 def test_refuses_a_vocabulary_without_words():
     with pytest.raises(InputError, match="special tokens only"):
-        Masker(Vocabulary(SPECIAL), Settings(max_predictions_per_seq=20))
+        Masker(Vocabulary(SPECIAL), MaskSettings(max_predictions_per_seq=20))
 
 
-def test_refuses_an_unknown_unit():
-    with pytest.raises(ValueError, match="piece, word, ngram, span"):
+def test_refuses_an_unknown_granularity():
+    with pytest.raises(ValueError, match="token, word, ngram, span"):
         masker("sentence")

@@ -10,22 +10,8 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.examples import pool
+from bert_tf.examples.choices import EXAMPLE_TYPES
 from tests.reference.pools import STRIDE, part, pool_of
-
-
-@pytest.mark.parametrize(
-    ("objective", "max_seq_length", "expected"),
-    [
-        ("nsp", 128, 62),  # (128 - [CLS] - 2 [SEP]) / 2, rounded down
-        ("sop", 5, 1),
-        ("sop", 512, 254),
-        ("full_sentences", 128, 126),
-        ("doc_sentences", 3, 1),
-        ("packed", 512, 510),
-    ],
-)
-def test_longest_sentence(objective, max_seq_length, expected):
-    assert pool.longest_sentence(objective, max_seq_length) == expected
 
 
 def cut(lengths, longest, goes_on=()):
@@ -92,7 +78,7 @@ def test_a_pool_counts_over_all_its_parts():
     assert found.ids.dtype == np.int32
     starts = [0, 1, STRIDE, 2 * STRIDE, 3 * STRIDE]
     assert found.ids[[0, 1, 5, 10, 19]].tolist() == starts
-    assert found.unit_starts is None
+    assert found.group_starts is None
 
 
 def test_a_part_without_documents_takes_no_place():
@@ -108,11 +94,11 @@ def test_what_goes_on_with_a_word():
     assert list(found.goes_on) == [0, 1, 1, 0, 0, 0, 0, 1]
 
 
-def test_units_of_the_corpus_take_the_place_of_words():
+def test_groups_of_the_corpus_take_the_place_of_words():
     first, second = np.array([1, 0, 1], bool), np.array([1, 0, 0, 1, 0], bool)
     parts = [part([[3]], 0, first), part([[2, 3]], 1, second)]
     found = pool.Pool(parts, np.ones(STRIDE * 2, bool))
-    assert found.unit_starts.tolist() == [*first, *second]
+    assert found.group_starts.tolist() == [*first, *second]
     assert list(found.goes_on) == [0, 1, 0, 0, 1, 1, 0, 1]
 
 
@@ -136,7 +122,7 @@ def test_random_texts_need_a_second_document():
 
 
 @pytest.mark.parametrize(
-    ("num_documents", "objective", "message"),
+    ("num_documents", "example_type", "message"),
     [
         (0, "nsp", r"has 0 document\(s\).*another document"),
         (1, "nsp", r"has 1 document\(s\).*another document"),
@@ -145,17 +131,17 @@ def test_random_texts_need_a_second_document():
         (0, "packed", "no document of any token"),
     ],
 )
-def test_too_few_documents(num_documents, objective, message):
+def test_too_few_documents(num_documents, example_type, message):
     with pytest.raises(InputError, match=message):
-        pool.check_documents(num_documents, objective)
+        pool.check_documents(num_documents, EXAMPLE_TYPES[example_type])
 
 
 @pytest.mark.parametrize(
-    ("num_documents", "objective"),
+    ("num_documents", "example_type"),
     [(2, "nsp"), (1, "sop"), (1, "full_sentences"), (1, "doc_sentences"), (1, "packed")],
 )
-def test_enough_documents(num_documents, objective):
-    pool.check_documents(num_documents, objective)
+def test_enough_documents(num_documents, example_type):
+    pool.check_documents(num_documents, EXAMPLE_TYPES[example_type])
 
 
 def units_of(sizes, num_documents=1):

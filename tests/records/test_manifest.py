@@ -65,7 +65,7 @@ def paths(tmp_path):
 def test_what_it_says(paths, tmp_path):
     build(paths[:2], do_whole_word_mask=True, num_workers=3, scratch_dir=str(tmp_path))
     content = json.loads((tmp_path / "manifest.json").read_text())
-    assert content["format"] == 1
+    assert content["format"] == 2
     (found,) = content["builds"]
     sha256 = hashlib.sha256(b"records").hexdigest()
     entry = {"records": 1, "bytes": 7, "sha256": sha256}
@@ -82,20 +82,39 @@ def test_what_it_says(paths, tmp_path):
         "padding": 0.266667,
     }
     assert (found["do_lower_case"], found["max_seq_length"]) == (True, 50)
-    assert (found["objective"], found["is_padded"]) == ("nsp", True)
+    assert (found["example_type"], found["is_padded"]) == ("nsp", True)
     assert found["code_version"] == __version__
     recorded = found["options"]
     # Words as units, so 15 % of 50 and room for longer words.
-    assert recorded["masking"] == "word"
+    assert recorded["mask_granularity"] == "word"
     assert recorded["max_predictions_per_seq"] == found["max_predictions_per_seq"] >= 8
     assert recorded["masked_lm_prob"] == 0.15
     assert str(tmp_path) not in json.dumps(content)
     assert "num_workers" not in recorded
 
 
+@pytest.mark.parametrize(("old", "new"), [("piece", "token"), ("word", "word")])
+def test_a_manifest_of_version_0_1_0_is_read(paths, tmp_path, old, new):
+    build(paths[:1], mask_granularity=new)
+    wanted = manifest.read(tmp_path)
+    content = json.loads((tmp_path / "manifest.json").read_text()) | {"format": 1}
+    (entry,) = content["builds"]
+    entry["objective"] = entry.pop("example_type")
+    made = entry["options"]
+    made["objective"] = made.pop("example_type")
+    del made["mask_granularity"]
+    made["masking"] = old
+    (tmp_path / "manifest.json").write_text(json.dumps(content))
+    assert manifest.read(tmp_path) == wanted
+    build(paths[1:2])  # enters another build, and writes both in the new format
+    content = json.loads((tmp_path / "manifest.json").read_text())
+    assert content["format"] == 2
+    assert [made["options"]["mask_granularity"] for made in content["builds"]] == [new, "token"]
+
+
 def test_packed_rows_are_not_padded_and_have_no_pairs(paths):
     single = dataclasses.replace(EXAMPLES, num_pairs=0, num_label_1=0)
-    build(paths, objective="packed", examples=single)
+    build(paths, example_type="packed", examples=single)
     assert manifest.find(paths[0]).shares["label_1"] is None
     assert not manifest.find(paths[0]).is_padded
     assert manifest.unpadded([*paths, "elsewhere"]) == set(paths)
@@ -168,8 +187,8 @@ def test_accepts_what_fits_and_what_nobody_described(paths, tmp_path):
     foreign = tmp_path / "foreign"
     foreign.write_bytes(b"other")
     build(paths)
-    builds = check([*paths, str(foreign)], max_predictions_per_seq=8, objectives=("nsp", "sop"))
-    assert [found and found.objective for found in builds] == ["nsp", "nsp", "nsp", None]
+    builds = check([*paths, str(foreign)], max_predictions_per_seq=8, example_types=("nsp", "sop"))
+    assert [found and found.example_type for found in builds] == ["nsp", "nsp", "nsp", None]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +202,11 @@ def test_accepts_what_fits_and_what_nobody_described(paths, tmp_path):
         ({}, {"do_lower_case": False}, "--do_lower_case=true.*is false"),
         ({}, {"max_seq_length": 64}, "--max_seq_length=50.*64 was wanted. Give"),
         ({}, {"max_predictions_per_seq": 20}, "--max_predictions_per_seq=8.*20 was wanted"),
-        ({"objective": "packed"}, {"objectives": ("nsp", "sop")}, "packed.*nsp or sop was wanted"),
+        (
+            {"example_type": "packed"},
+            {"example_types": ("nsp", "sop")},
+            "packed.*nsp or sop was wanted",
+        ),
     ],
 )
 def test_refuses_what_does_not_fit(paths, made, wanted, message):
@@ -194,7 +217,9 @@ def test_refuses_what_does_not_fit(paths, made, wanted, message):
 
 
 @pytest.mark.parametrize(
-    "change", [{"objective": "sop"}, {"max_predictions_per_seq": 11}], ids=["objective", "slots"]
+    "change",
+    [{"example_type": "sop"}, {"max_predictions_per_seq": 11}],
+    ids=["example_type", "slots"],
 )
 def test_refuses_a_mixture(paths, change):
     build(paths[:2])
@@ -219,7 +244,7 @@ def test_refuses_a_file_of_another_size(paths):
     [
         ("{", "is not JSON"),
         ("[]", "format None"),
-        ('{"format": 2}', "format 2; this version reads 1"),
+        ('{"format": 3}', "format 3; this version reads 2 and 1"),
         ('{"format": 1}', "does not hold what it should"),
         ('{"format": 1, "builds": [{"files": []}]}', "does not hold what it should"),
     ],

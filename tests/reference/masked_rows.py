@@ -60,18 +60,18 @@ def random_block(seed, num_rows, length=127, continued=0.0, special=0.02):
     return word_ids.astype(np.int32)
 
 
-def units_of(row, starts=None):
-    """(start, end) of each unit of a row, token by token; without `starts`, bool [T]: words."""
-    units = []
+def groups_of(row, starts=None):
+    """(start, end) of each group of a row, token by token; without `starts`, bool [T]: words."""
+    groups = []
     for place, word_id in enumerate(row):
         goes_on = word_id >= PIECE if starts is None else not starts[place]
         if word_id < WORD:
             continue
-        if goes_on and units and units[-1][1] == place:
-            units[-1][1] = place + 1
+        if goes_on and groups and groups[-1][1] == place:
+            groups[-1][1] = place + 1
         else:
-            units.append([place, place + 1])
-    return units
+            groups.append([place, place + 1])
+    return groups
 
 
 def within(count, total, probability, deviations=4.5):

@@ -9,13 +9,13 @@ from bert_tf.examples.pool import Documents, Pool
 STRIDE = 100_000
 
 
-def part(lengths, first=0, unit_starts=None):
+def part(lengths, first=0, group_starts=None):
     """`Documents` of a list of documents, each a list of the lengths of its sentences.
 
     Args:
       lengths: list of lists of int.
       first: int, number of the first document.
-      unit_starts: bool [tokens] or None.
+      group_starts: bool [tokens] or None.
     """
     ids, sentence_ends, document_ends = [], [], []
     for number, document in enumerate(lengths, first):
@@ -29,7 +29,7 @@ def part(lengths, first=0, unit_starts=None):
         np.array(ids, np.int32),
         np.array(sentence_ends, np.int64),
         np.array(document_ends, np.int64),
-        unit_starts,
+        group_starts,
     )
 
 

@@ -62,7 +62,7 @@ def write(
     )
     if entry:
         made = {"max_seq_length": num_tokens, "max_predictions_per_seq": 3, "dupe_factor": 1}
-        made |= {"mask": is_masked, "objective": "packed" if is_packed else "nsp"}
+        made |= {"mask": is_masked, "example_type": "packed" if is_packed else "nsp"}
         records.enter([path], VOCABULARY, **made | {"pad_to_max_seq_length": pad} | flags)
     return path
 
@@ -171,7 +171,7 @@ def test_held_out_records_keep_the_masks_that_they_have(bert):
 
 def test_masks_are_drawn_as_the_manifest_says(bert):
     shares = {"masked_lm_prob": 0.5, "mask_prob": 0.0, "random_prob": 0.25}
-    path = write(bert, "records", masking="word", max_predictions_per_seq=7, **shares)
+    path = write(bert, "records", mask_granularity="word", max_predictions_per_seq=7, **shares)
     found = found_records(bert, path)
     assert dataclasses.asdict(found.masks).items() >= (shares | {"unit": "word"}).items()
     assert found.sizes == {"T": 17, "P": 7}
@@ -236,8 +236,8 @@ def test_masked_lm_without_masks_is_refused_with_the_way_out(bert, is_evaluation
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        ({"masking": "span"}, "--masking=span.*--dynamic_masking=false"),
-        ({"masking": "word", "segmented_text": True}, "--segmented_text=true"),
+        ({"mask_granularity": "span"}, "--mask_granularity=span.*--dynamic_masking=false"),
+        ({"mask_granularity": "word", "segmented_text": True}, "--segmented_text=true"),
     ],
     ids=str,
 )

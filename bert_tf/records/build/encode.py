@@ -9,7 +9,6 @@ says which slots are in use; a record is the slots in use of its row, in order.
 import numpy as np
 
 from bert_tf import features
-from bert_tf.examples.pretraining import PAIR_OBJECTIVES
 
 _BLOCK_BYTES = 2**18  # a block and what is made on the way to it stay in the cache of a core
 _MESSAGE = 0x0A  # tag of field 1, a message or a packed list
@@ -31,14 +30,14 @@ class Encoder:
     Args:
       max_seq_length: int, T.
       max_predictions_per_seq: int, P; 0: examples without masks.
-      objective: str, as in the flag --objective.
+      example_type: `ExampleType`.
       pad: bool; false stores lists as long as the example, without zeros behind.
     """
 
-    def __init__(self, max_seq_length, max_predictions_per_seq, objective, pad):
+    def __init__(self, max_seq_length, max_predictions_per_seq, example_type, pad):
         self._has_masks = max_predictions_per_seq > 0
-        self._has_pairs = objective in PAIR_OBJECTIVES
-        self._is_packed = objective == "packed"
+        self._has_pairs = example_type.has_pair
+        self._is_packed = example_type.is_packed
         self._pad = pad
         self._first_tokens = _triangle(max_seq_length)
         self._first_slots = _triangle(max_predictions_per_seq)

@@ -2,6 +2,7 @@
 
 from bert_tf.errors import InputError
 from bert_tf.examples import pool as pool_lib
+from bert_tf.examples.choices import EXAMPLE_TYPES
 
 # A share of a shard that is shuffled in memory.
 _BUCKET_BYTES = 2**25
@@ -24,9 +25,9 @@ def pools(options, units, num_tokens):
     Raises:
       InputError: too few documents for the objective.
     """
-    pool_lib.check_documents(sum(num for _, _, num in units), options.objective)
-    min_documents = 2 if options.objective == "nsp" else 1
-    return pool_lib.pools(units, num_tokens, min_documents, options.random_seed)
+    example_type = EXAMPLE_TYPES[options.example_type]
+    pool_lib.check_documents(sum(num for _, _, num in units), example_type)
+    return pool_lib.pools(units, num_tokens, example_type.min_documents, options.random_seed)
 
 
 def runs(options, pool, num_tokens, row_bytes):

@@ -8,7 +8,8 @@ so both make the same bytes.
 import numpy as np
 
 from bert_tf.examples import pool as pool_lib
-from bert_tf.examples.masking import Masker, Settings
+from bert_tf.examples.choices import EXAMPLE_TYPES, MaskSettings
+from bert_tf.examples.masking import Masker
 from bert_tf.examples.pretraining import ExampleMaker
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.records.build import summary
@@ -57,7 +58,7 @@ class Recipe:
         """Makes a pool of the documents of several units, as `tokenize` returns them."""
         parts = [part._replace(ids=part.ids.astype(np.int32)) for part in parts]
         pool = pool_lib.Pool(parts, self._continuations)
-        if self._options.objective == "nsp":
+        if EXAMPLE_TYPES[self._options.example_type].has_random_texts:
             pool.prepare_random_texts()
         return pool
 
@@ -101,8 +102,8 @@ class Recipe:
             self._encoder = Encoder(
                 options.max_seq_length,
                 options.num_slots,
-                options.objective,
-                options.pad_to_max_seq_length and options.objective != "packed",
+                EXAMPLE_TYPES[options.example_type],
+                options.is_padded,
             )
         order = RandomBits(options.random_seed, _ORDER, bucket).permutation(len(rows))
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -111,18 +112,18 @@ class Recipe:
 
 def _example_maker(vocabulary, options):
     """The `ExampleMaker` that `options` ask for."""
-    settings = Settings(
+    settings = MaskSettings(
         max_predictions_per_seq=options.num_predictions,
         masked_lm_prob=options.masked_lm_prob,
         mask_prob=options.mask_prob,
         random_prob=options.random_prob,
-        unit=options.unit,
+        granularity=options.granularity,
         max_ngram=options.max_ngram,
     )
     return ExampleMaker(
         vocabulary=vocabulary,
         masker=Masker(vocabulary, settings) if options.mask else None,
-        objective=options.objective,
+        example_type=EXAMPLE_TYPES[options.example_type],
         max_seq_length=options.max_seq_length,
         short_seq_prob=options.short_seq_prob,
         random_seed=options.random_seed,

@@ -16,6 +16,7 @@ import numpy as np
 from bert_tf import files
 from bert_tf import identity as identity_lib
 from bert_tf.errors import InputError, UnfinishedError
+from bert_tf.records import manifest
 
 _IDENTITY = "identity.json"
 
@@ -93,6 +94,9 @@ def opened(path, identity):
 
 
 def _check_identity(path, identity):
+    if os.path.exists(path):  # perhaps of version 0.1.0, which had other names
+        with open(path, encoding="utf-8") as file:
+            files.write_text(path, json.dumps(manifest.renamed(json.load(file))))
     if differences := identity_lib.differences(path, identity):
         raise InputError(
             f"{os.path.dirname(path)} holds the unfinished work of another build: "

@@ -50,8 +50,8 @@ class Stages:
         header = {"key": key, "counts": dataclasses.asdict(counts), "num_tokens": len(found.ids)}
         header |= {"num_documents": len(found.document_ends)}
         arrays = [found.ids, found.sentence_ends, found.document_ends]
-        if found.unit_starts is not None:
-            arrays.append(found.unit_starts)
+        if found.group_starts is not None:
+            arrays.append(found.group_starts)
         scratch_lib.write_arrays(self._scratch.tokens(key), header, *arrays)
         return header
 
@@ -87,8 +87,7 @@ class Stages:
     def _documents(self, key):
         with open(self._scratch.tokens(key), "rb") as file:
             ids, sentence_ends, document_ends = (np.load(file) for _ in range(3))
-            has_units = self._options.segmented_text or self._options.unit == "span"
-            starts = np.load(file) if has_units else None
+            starts = np.load(file) if self._options.has_group_starts else None
             return Documents(ids, sentence_ends, document_ends, starts)
 
     def encode(self, bucket, runs, num_buckets, max_rows):

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 
-from bert_tf.examples import pairs, sequences
-from bert_tf.examples.pretraining import PAIR_OBJECTIVES
+from bert_tf.examples.choices import EXAMPLE_TYPES
 
 _MANY_UNKNOWN = 0.05
 _MANY_CAPPED = 0.05
@@ -148,9 +147,8 @@ def text(read, made, options):
         _masks(made, options),
     ]
     if made.num_pairs:
-        what = {"nsp": "Second text from another document", "sop": "Texts swapped"}
         share = _percent(made.num_label_1, made.num_pairs)
-        lines.append(f"{what[options.objective]}: {share}.")
+        lines.append(f"{EXAMPLE_TYPES[options.example_type].label_1}: {share}.")
     return "\n".join(lines + [f"WARNING: {each}" for each in _warnings(read, made, options)])
 
 
@@ -170,12 +168,13 @@ def _masks(made, options):
 
 
 def _warnings(read, made, options):
+    example_type = EXAMPLE_TYPES[options.example_type]
     if read.num_short_documents:
         yield (
             f"{read.num_short_documents} documents have fewer than two sentences and were "
             f"left out ({_percent(read.num_short_tokens, read.num_tokens)} of the text): "
             "no sentence follows. Blank lines part documents, not sentences."
-            if options.objective in PAIR_OBJECTIVES
+            if example_type.has_pair
             else f"{read.num_short_documents} documents have no token and were left out."
         )
     if read.num_invalid_lines:
@@ -193,7 +192,7 @@ def _warnings(read, made, options):
             "is the vocabulary one for this language?"
         )
     if made.num_capped > _MANY_CAPPED * made.num_examples:
-        room = options.max_seq_length - _num_special(options.objective)
+        room = options.max_seq_length - example_type.num_special_tokens
         yield (
             f"--max_predictions_per_seq={options.num_predictions} kept "
             f"{_percent(made.num_capped, made.num_examples)} of the examples below "
@@ -201,13 +200,6 @@ def _warnings(read, made, options):
             f"{math.ceil(round(options.masked_lm_prob * room, 6))} would be enough for "
             f"--max_seq_length={options.max_seq_length}."
         )
-
-
-def _num_special(objective):
-    """Special tokens that the row with the most text has."""
-    if objective in PAIR_OBJECTIVES:
-        return pairs.NUM_SPECIAL_TOKENS
-    return sequences.NUM_SPECIAL_TOKENS
 
 
 def _percent(part, whole):

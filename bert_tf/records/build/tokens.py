@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from bert_tf.corpus import documents
 from bert_tf.examples import pool
+from bert_tf.examples.choices import EXAMPLE_TYPES
 from bert_tf.records.build.summary import TextCounts
 from bert_tf.text import characters
 from bert_tf.text.graph import GraphTokenizer
@@ -23,10 +24,11 @@ class UnitTokenizer:
         self._unk_id = vocabulary.unk_id
         self._continuations = np.frombuffer(vocabulary.continuations, bool)
         self._options = options
-        self._longest = pool.longest_sentence(options.objective, options.max_seq_length)
-        self._min_sentences = 2 if options.objective in ("nsp", "sop") else 1
-        if options.segmented_text or options.unit == "span":
-            self._tokenize = _TokenizerWithUnits(vocabulary, options)
+        example_type = EXAMPLE_TYPES[options.example_type]
+        self._longest = example_type.longest_sentence(options.max_seq_length)
+        self._min_sentences = example_type.min_sentences
+        if options.has_group_starts:
+            self._tokenize = _TokenizerWithGroups(vocabulary, options)
         else:
             self._tokenize = _FastTokenizer(vocabulary, options.do_lower_case)
 
@@ -43,8 +45,8 @@ class UnitTokenizer:
         found = list(
             documents.documents(unit, text_field=options.text_field, language=options.language)
         )
-        ids, lengths, unit_starts = self._tokenize(found)
-        goes_on = self._continuations[ids] if unit_starts is None else ~unit_starts
+        ids, lengths, group_starts = self._tokenize(found)
+        goes_on = self._continuations[ids] if group_starts is None else ~group_starts
         sentence_ends, num_parts = pool.cut_long_sentences(
             np.cumsum(lengths), goes_on, self._longest
         )
@@ -53,7 +55,7 @@ class UnitTokenizer:
         document_ends = parts_before[np.cumsum([len(each.sentences) for each in found], dtype=int)]
         num_sentences = np.diff(document_ends, prepend=0)
         all_documents = pool.Documents(
-            ids, np.unique(sentence_ends[sentence_ends > 0]), document_ends, unit_starts
+            ids, np.unique(sentence_ends[sentence_ends > 0]), document_ends, group_starts
         )
         is_kept = num_sentences >= self._min_sentences
         kept = _chosen(all_documents, is_kept)
@@ -85,7 +87,7 @@ class _FastTokenizer:
         return ragged.values.numpy(), np.diff(ragged.row_splits.numpy()), None
 
 
-class _TokenizerWithUnits:
+class _TokenizerWithGroups:
     """Sentence by sentence with offsets, to find where the units of the corpus start."""
 
     def __init__(self, vocabulary, options):
@@ -94,7 +96,7 @@ class _TokenizerWithUnits:
         self._segmented = options.segmented_text
 
     def __call__(self, found):
-        """Returns ids int32 [tokens], lengths int64 [sentences], unit_starts bool [tokens]."""
+        """Returns ids int32 [tokens], lengths int64 [sentences], group_starts bool [tokens]."""
         ids, lengths, starts = [], [], []
         for each in found:
             spans = each.spans or [()] * len(each.sentences)
@@ -153,5 +155,5 @@ def _chosen(found, is_kept):
         found.ids[token_kept],
         np.cumsum(num_tokens[sentence_kept]),
         np.cumsum(num_sentences[is_kept]),
-        None if found.unit_starts is None else found.unit_starts[token_kept],
+        None if found.group_starts is None else found.group_starts[token_kept],
     )

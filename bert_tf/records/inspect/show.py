@@ -7,6 +7,7 @@ import hashlib
 import os
 
 from bert_tf import features, files
+from bert_tf.examples.choices import EXAMPLE_TYPES
 from bert_tf.records import check, manifest
 from bert_tf.records.inspect import charts, statistics
 from bert_tf.text import vocab
@@ -15,10 +16,6 @@ NOTATION = (
     "To predict: [MASK:word] is masked, [other<-word] has another token in its place, {word} stands"
     " as it is."
 )
-_LABELS = {
-    "nsp": ("the second text follows the first", "the second text is a random one"),
-    "sop": ("the texts are in order", "the texts are swapped"),
-}
 _HISTOGRAM_ROWS = 8
 _HISTOGRAM_WIDTH = 40
 # Rows of the table: what is shown, the counts it is made from, the share or count it is.
@@ -87,7 +84,8 @@ def print_examples(path, names, vocabulary, build, count):
         return
     has_masks = features.MASKED_LM_IDS in names
     print(NOTATION if has_masks else "The records hold no masks.")
-    objective = build.objective if build else "nsp"
+    example_type = EXAMPLE_TYPES[build.example_type if build else "nsp"]
+    meanings = example_type.labels or EXAMPLE_TYPES["nsp"].labels
     for number, example in enumerate(check.first_examples(path, count)):
         found = example.features.feature
         values = {feature: found[name].int64_list.value for feature, name in names.items()}
@@ -99,7 +97,7 @@ def print_examples(path, names, vocabulary, build, count):
             print(f"  {name}: {text}")
         label = found[features.NEXT_SENTENCE_LABELS.record_name].int64_list.value
         if label:
-            print(f"  label {label[0]}: {_LABELS.get(objective, _LABELS['nsp'])[label[0] == 1]}")
+            print(f"  label {label[0]}: {meanings[label[0] == 1]}")
     print()
 
 

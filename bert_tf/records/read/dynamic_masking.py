@@ -13,8 +13,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.examples import masking
-
-UNITS = ("piece", "word")
+from bert_tf.examples.choices import DYNAMIC_GRANULARITIES
 
 _MULTIPLIERS = (0x7FEB352D, 0x846CA68B)  # lowbias32
 _SALTS = (0x9E3779B9, 0x7F4A7C15)  # the two halves of 2**64 / golden ratio
@@ -68,8 +67,11 @@ class DynamicMasker:
     """
 
     def __init__(self, vocabulary, settings, seed):
-        if settings.unit not in UNITS:
-            raise ValueError(f"unit={settings.unit!r} must be one of {', '.join(UNITS)}.")
+        if settings.granularity not in DYNAMIC_GRANULARITIES:
+            raise ValueError(
+                f"granularity={settings.granularity!r} must be one of "
+                f"{', '.join(DYNAMIC_GRANULARITIES)}."
+            )
         self._settings, self._seed = settings, seed
         self._max_predictions = settings.max_predictions_per_seq
         self._kinds = masking.token_kinds(vocabulary).astype(np.int32)
@@ -97,7 +99,7 @@ class DynamicMasker:
         wanted = tf.clip_by_value(tf.cast(wanted, tf.int32), 1, self._max_predictions)  # [n]
         num_wanted = tf.minimum(wanted, num_text)  # [n]
         scores = tf.where(is_text, _scores(draws, word_ids.shape[1]), _NEVER)  # [n T]
-        if self._settings.unit == "piece":
+        if self._settings.granularity == "token":
             chosen = self._pieces(scores, num_wanted)
         else:
             chosen = self._words(scores, kinds, num_wanted, num_text)

@@ -13,6 +13,8 @@ import math
 
 from bert_tf import config as config_lib
 from bert_tf.errors import InputError
+from bert_tf.examples.choices import MaskSettings
+from bert_tf.options.data import num_predictions_needed
 from bert_tf.training import phases
 from bert_tf.training.plan import flops, memory, text
 from bert_tf.training.plan import hardware as hardware_lib
@@ -22,7 +24,6 @@ from bert_tf.training.plan import hardware as hardware_lib
 ASSUMED_MFU = {"TPU": 0.35, "GPU": 0.35, "CPU": 0.6}
 # Of a device's memory; the rest goes to the runtime, to buffers and to what lies between arrays.
 USABLE_MEMORY = 0.9
-_MASKED_LM_PROB = 0.15  # paper section 3.1
 # An update reads weight, gradient and moments and writes all but the gradient, in float32.
 _UPDATE_BYTES = 7 * 4
 _GRADIENT_BYTES = 4
@@ -97,7 +98,7 @@ def _num_predictions(phase, options):
         return phase.max_seq_length
     if options.max_predictions_per_seq and not options.phases:
         return options.max_predictions_per_seq
-    return math.ceil(round(_MASKED_LM_PROB * phase.max_seq_length, 6))
+    return num_predictions_needed(MaskSettings.masked_lm_prob, phase.max_seq_length)
 
 
 def _settings(options, hardware):

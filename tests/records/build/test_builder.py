@@ -315,14 +315,14 @@ def test_several_inputs_and_globs(options, tmp_path):
     assert read.num_documents == 3 * NUM_DOCUMENTS
 
 
-@pytest.mark.parametrize("objective", ["full_sentences", "doc_sentences", "packed"])
-def test_objectives_without_pairs_take_a_single_document(options, objective):
+@pytest.mark.parametrize("example_type", ["full_sentences", "doc_sentences", "packed"])
+def test_example_types_without_pairs_take_a_single_document(options, example_type):
     text = corpus().split("\n\n")[0]
-    options = dataclasses.replace(with_text(options, text), objective=objective)
+    options = dataclasses.replace(with_text(options, text), example_type=example_type)
     read, made = builder.run(options)
     assert (read.num_documents, made.num_pairs) == (1, 0)
     (build_entry,) = manifest.read(os.path.dirname(options.output_file))
-    assert build_entry.objective == objective
+    assert build_entry.example_type == example_type
     assert build_entry.examples == dataclasses.asdict(made)
 
 

@@ -5,25 +5,26 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import features
+from bert_tf.examples import choices
 from bert_tf.examples.pretraining import row_dtype
 from bert_tf.records.build.encode import Encoder
 from tests.reference import records
 
 CLS = 101
-OBJECTIVES = ("nsp", "sop", "full_sentences", "doc_sentences", "packed")
+EXAMPLE_TYPES = ("nsp", "sop", "full_sentences", "doc_sentences", "packed")
 
 
-def random_rows(num_rows, max_seq_length, max_predictions, vocab_size, objective, seed=0):
+def random_rows(num_rows, max_seq_length, max_predictions, vocab_size, example_type, seed=0):
     """Rows of every length, with ids of every number of bytes that the vocabulary has."""
     rng = np.random.default_rng(seed)
     rows = np.zeros(num_rows, row_dtype(max_seq_length, max_predictions, vocab_size))
-    has_pairs = objective in ("nsp", "sop")
+    has_pairs = example_type in ("nsp", "sop")
     for number, row in enumerate(rows):
         length = max_seq_length - number % max_seq_length
         ids = np.exp(rng.random(length) * np.log(vocab_size)).astype(np.int64)
         ids[ids == CLS] += 1
         ids[0] = CLS
-        if objective == "packed":
+        if example_type == "packed":
             ids[rng.random(length) < 0.3] = CLS
         row["word_ids"][:length] = ids
         row["num_tokens"] = length
@@ -37,7 +38,7 @@ def random_rows(num_rows, max_seq_length, max_predictions, vocab_size, objective
     return rows
 
 
-def reference(row, objective, pad):
+def reference(row, example_type, pad):
     """The record of one row, by protobuf."""
     length, count = int(row["num_tokens"]), int(row["num_predictions"])
     word_ids = row["word_ids"][:length].tolist()
@@ -47,12 +48,12 @@ def reference(row, objective, pad):
         row["positions"][:count].tolist(),
         row["labels"][:count].tolist(),
         type_ids=[int(place >= row["num_type_a"]) for place in range(length)],
-        pair_label=int(row["pair_label"]) if objective in ("nsp", "sop") else None,
+        pair_label=int(row["pair_label"]) if example_type in ("nsp", "sop") else None,
         sizes=sizes,
     )
     if not len(row["positions"]):
         values = {name: numbers for name, numbers in values.items() if name.axes != "B P"}
-    if objective == "packed":
+    if example_type == "packed":
         padding = (sizes["T"] if pad else length) - length
         values[features.SEQUENCE_IDS] = [
             word_ids[: place + 1].count(CLS) for place in range(length)
@@ -60,10 +61,10 @@ def reference(row, objective, pad):
     return records.record(values)
 
 
-def encoded(rows, objective, pad):
+def encoded(rows, example_type, pad):
     """The records of some rows as a list of bytes."""
     num_tokens, num_slots = len(rows[0]["word_ids"]), len(rows[0]["positions"])
-    encoder = Encoder(num_tokens, num_slots, objective, pad)
+    encoder = Encoder(num_tokens, num_slots, choices.EXAMPLE_TYPES[example_type], pad)
     buffer, ends = encoder.encode(rows)
     assert (buffer.dtype, ends.dtype) == (np.uint8, np.int64)
     assert ends[-1] == len(buffer)
@@ -72,7 +73,7 @@ def encoded(rows, objective, pad):
 
 
 @pytest.mark.parametrize("pad", [True, False])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("example_type", EXAMPLE_TYPES)
 @pytest.mark.parametrize(
     ("max_seq_length", "max_predictions", "vocab_size"),
     [
@@ -85,12 +86,12 @@ def encoded(rows, objective, pad):
     ],
 )
 def test_every_row_has_the_bytes_of_protobuf(
-    max_seq_length, max_predictions, vocab_size, objective, pad
+    max_seq_length, max_predictions, vocab_size, example_type, pad
 ):
     vocab_size = max(vocab_size, CLS + 3)
-    rows = random_rows(149, max_seq_length, max_predictions, vocab_size, objective)
-    wanted = [reference(row, objective, pad) for row in rows]
-    assert encoded(rows, objective, pad) == wanted
+    rows = random_rows(149, max_seq_length, max_predictions, vocab_size, example_type)
+    wanted = [reference(row, example_type, pad) for row in rows]
+    assert encoded(rows, example_type, pad) == wanted
 
 
 @pytest.mark.parametrize("pad", [True, False])

@@ -1,5 +1,6 @@
 """The scratch directory: parts come back as they were, and a stranger's work is refused."""
 
+import json
 import multiprocessing
 import os
 
@@ -72,6 +73,21 @@ def test_another_build_is_refused_and_told_apart(tmp_path):
     other = IDENTITY | {"random_seed": 5}
     with pytest.raises(InputError, match="random_seed is 3 there and 5 here.*delete"):
         with scratch.opened(path, other):
+            pass
+
+
+def test_a_build_of_version_0_1_0_goes_on(tmp_path):
+    path = str(tmp_path / "scratch")
+    old = IDENTITY | {"objective": "nsp", "masking": "piece"}
+    new = IDENTITY | {"example_type": "nsp", "mask_granularity": "token"}
+    with pytest.raises(RuntimeError), scratch.opened(path, IDENTITY):
+        raise RuntimeError
+    (tmp_path / "scratch" / "identity.json").write_text(json.dumps(old))
+    for _ in range(2):
+        with pytest.raises(RuntimeError), scratch.opened(path, new):
+            raise RuntimeError
+    with pytest.raises(InputError, match="mask_granularity is 'token' there and 'word' here"):
+        with scratch.opened(path, new | {"mask_granularity": "word"}):
             pass
 
 

@@ -154,32 +154,32 @@ def test_an_example_without_masks():
 
 
 def test_text_of_other_objectives():
-    swapped = summary.text(READ, MADE, options(objective="sop"))
+    swapped = summary.text(READ, MADE, options(example_type="sop"))
     assert swapped.splitlines()[-1] == "Texts swapped: 49.7 %."
     single = dataclasses.replace(MADE, num_pairs=0, num_label_1=0)
-    for objective in ("full_sentences", "doc_sentences", "packed"):
-        assert len(summary.text(READ, single, options(objective=objective)).splitlines()) == 3
+    for example_type in ("full_sentences", "doc_sentences", "packed"):
+        assert len(summary.text(READ, single, options(example_type=example_type)).splitlines()) == 3
 
 
 def test_nothing_read_and_nothing_made():
-    text = summary.text(TextCounts(), ExampleCounts(), options(objective="packed"))
+    text = summary.text(TextCounts(), ExampleCounts(), options(example_type="packed"))
     assert "WARNING" not in text
     assert "0.0 % of the text" in text
 
 
-def warnings(objective="nsp", read=None, made=None, **kwargs):
+def warnings(example_type="nsp", read=None, made=None, **kwargs):
     """The warnings for some other counts than those of READ and MADE."""
     read = dataclasses.replace(READ, **(read or {}))
     made = dataclasses.replace(MADE, **(made or {}))
-    if objective not in ("nsp", "sop"):
+    if example_type not in ("nsp", "sop"):
         made = dataclasses.replace(made, num_pairs=0, num_label_1=0)
-    lines = summary.text(read, made, options(objective=objective, **kwargs)).splitlines()
+    lines = summary.text(read, made, options(example_type=example_type, **kwargs)).splitlines()
     return [line for line in lines if line.startswith("WARNING: ")]
 
 
-@pytest.mark.parametrize("objective", ["nsp", "sop"])
-def test_documents_too_short_for_pairs(objective):
-    (warning,) = warnings(objective, {"num_short_documents": 30, "num_short_tokens": 4_100})
+@pytest.mark.parametrize("example_type", ["nsp", "sop"])
+def test_documents_too_short_for_pairs(example_type):
+    (warning,) = warnings(example_type, {"num_short_documents": 30, "num_short_tokens": 4_100})
     assert "30 documents have fewer than two sentences and were left out (10.0 % of" in warning
 
 
@@ -191,7 +191,7 @@ def test_documents_without_tokens():
 def test_lines_spans_and_paragraphs_that_were_dropped():
     (warning,) = warnings(read={"num_invalid_lines": 2})
     assert "2 lines are not UTF-8" in warning
-    (warning,) = warnings(read={"num_dropped_spans": 5}, masking="span")
+    (warning,) = warnings(read={"num_dropped_spans": 5}, mask_granularity="span")
     assert "5 spans cross" in warning
     (warning,) = warnings(read={"num_dropped_paragraphs": 7})
     assert "7 paragraphs hold markup" in warning
@@ -206,7 +206,7 @@ def test_many_unknown_tokens():
 
 
 @pytest.mark.parametrize(
-    ("objective", "max_seq_length", "enough"),
+    ("example_type", "max_seq_length", "enough"),
     [
         ("nsp", 128, 19),  # 0.15 * 125 = 18.75
         ("sop", 512, 77),  # 0.15 * 509 = 76.35
@@ -214,10 +214,10 @@ def test_many_unknown_tokens():
         ("packed", 512, 77),  # 0.15 * 510 = 76.5
     ],
 )
-def test_predictions_kept_down(objective, max_seq_length, enough):
+def test_predictions_kept_down(example_type, max_seq_length, enough):
     kwargs = {"max_seq_length": max_seq_length, "max_predictions_per_seq": 13}
-    assert not warnings(objective, made={"num_capped": 50}, **kwargs)  # 5 %
-    (warning,) = warnings(objective, made={"num_capped": 600}, **kwargs)
+    assert not warnings(example_type, made={"num_capped": 50}, **kwargs)  # 5 %
+    (warning,) = warnings(example_type, made={"num_capped": 600}, **kwargs)
     assert "--max_predictions_per_seq=13 kept 60.0 % of the examples below" in warning
     assert "--masked_lm_prob=0.15" in warning
     assert f"{enough} would be enough for --max_seq_length={max_seq_length}." in warning

@@ -51,14 +51,14 @@ def tokens_of(found):
     return read
 
 
-def units_of_corpus(found):
+def groups_of_corpus(found):
     """The units of each sentence, tokens joined with "+"."""
     read, start = [], 0
     for end in found.sentence_ends:
         words = []
         for place in range(start, end):
             token = VOCABULARY.tokens[found.ids[place]]
-            if found.unit_starts[place]:
+            if found.group_starts[place]:
                 words.append(token)
             else:
                 words[-1] += "+" + token
@@ -70,7 +70,7 @@ def units_of_corpus(found):
 def test_documents_as_arrays():
     found, counts = tokenizer()(unit_of("a b\nc , a\n\nnewer\nb\nyorks\n"))
     assert found.ids.dtype == np.int32
-    assert found.unit_starts is None
+    assert found.group_starts is None
     assert found.sentence_ends.tolist() == [2, 5, 7, 8, 10]
     assert found.document_ends.tolist() == [2, 5]
     assert tokens_of(found) == [["a b", "c , a"], ["new ##er", "b", "york ##s"]]
@@ -79,19 +79,19 @@ def test_documents_as_arrays():
     assert counts.num_bytes == len("a b\nc , a\n\nnewer\nb\nyorks\n")
 
 
-@pytest.mark.parametrize("objective", ["nsp", "sop"])
-def test_pairs_leave_short_documents_out(objective):
+@pytest.mark.parametrize("example_type", ["nsp", "sop"])
+def test_pairs_leave_short_documents_out(example_type):
     """A sentence of a zero-width space gives no token, so its document has one sentence."""
-    found, counts = tokenizer(objective=objective)(unit_of(FEW_SENTENCES))
+    found, counts = tokenizer(example_type=example_type)(unit_of(FEW_SENTENCES))
     assert tokens_of(found) == [["new york", "city .", "a ,"]]
     assert (counts.num_documents, counts.num_short_documents) == (4, 3)
     assert (counts.num_sentences, counts.num_tokens) == (7, 11)
     assert counts.num_short_tokens == 5
 
 
-@pytest.mark.parametrize("objective", ["full_sentences", "doc_sentences", "packed"])
-def test_single_sequences_take_documents_of_one_sentence(objective):
-    found, counts = tokenizer(objective=objective)(unit_of(FEW_SENTENCES))
+@pytest.mark.parametrize("example_type", ["full_sentences", "doc_sentences", "packed"])
+def test_single_sequences_take_documents_of_one_sentence(example_type):
+    found, counts = tokenizer(example_type=example_type)(unit_of(FEW_SENTENCES))
     assert tokens_of(found) == [["a b c"], ["b"], ["a"], ["new york", "city .", "a ,"]]
     assert (counts.num_documents, counts.num_short_documents) == (4, 0)
     assert counts.num_short_tokens == 0
@@ -101,8 +101,8 @@ def test_single_sequences_take_documents_of_one_sentence(objective):
 def test_a_document_without_tokens_at_the_start_in_the_middle_and_at_the_end(place):
     texts = ["a\nb", "b\nc"]
     texts.insert(place, "\u200b\n\u200b\n\u200b")
-    for objective in ("nsp", "packed"):
-        found, counts = tokenizer(objective=objective)(unit_of("\n\n".join(texts)))
+    for example_type in ("nsp", "packed"):
+        found, counts = tokenizer(example_type=example_type)(unit_of("\n\n".join(texts)))
         assert tokens_of(found) == [["a", "b"], ["b", "c"]]
         assert (counts.num_documents, counts.num_short_documents) == (3, 1)
         assert (counts.num_tokens, counts.num_short_tokens) == (4, 0)
@@ -115,11 +115,11 @@ def test_sentences_without_tokens_go(lines):
     assert counts.num_sentences == 4
 
 
-@pytest.mark.parametrize("objective", ["nsp", "packed"])
+@pytest.mark.parametrize("example_type", ["nsp", "packed"])
 @pytest.mark.parametrize("text", ["", "\n\n", "\u200b", "\u200b\n\u200b\n\n\u200b"])
-@pytest.mark.parametrize("more", [{}, {"masking": "word", "segmented_text": True}])
-def test_a_unit_without_tokens(objective, text, more):
-    found, counts = tokenizer(objective=objective, **more)(unit_of(text))
+@pytest.mark.parametrize("more", [{}, {"mask_granularity": "word", "segmented_text": True}])
+def test_a_unit_without_tokens(example_type, text, more):
+    found, counts = tokenizer(example_type=example_type, **more)(unit_of(text))
     assert tokens_of(found) == []
     assert counts.num_tokens == 0
     assert counts.num_documents == counts.num_short_documents
@@ -166,29 +166,29 @@ def test_a_long_sentence_is_two_that_follow_each_other():
 
 def test_single_sequences_hold_longer_sentences():
     text = "a b c a b c a b c a b\n"  # 11 tokens fit into 13 positions
-    found, _ = tokenizer(objective="packed", max_seq_length=13)(unit_of(text))
+    found, _ = tokenizer(example_type="packed", max_seq_length=13)(unit_of(text))
     assert tokens_of(found) == [[text.strip()]]
 
 
 def test_chunks_of_segmented_text_are_units():
     text = "北京 大学 newer,a\n大学\u3000北 \u200b 京\n"
-    found, _ = tokenizer(masking="word", segmented_text=True)(unit_of(text))
-    assert units_of_corpus(found) == [
+    found, _ = tokenizer(mask_granularity="word", segmented_text=True)(unit_of(text))
+    assert groups_of_corpus(found) == [
         ["北+京", "大+学", "new+##er+,+a"],
         ["大+学", "北", "京"],
     ]
 
 
 def test_unknown_words_are_chunks_too():
-    found, _ = tokenizer(masking="ngram", segmented_text=True)(unit_of("zzz北 京\nb zz\n"))
-    assert units_of_corpus(found) == [["[UNK]+北", "京"], ["b", "[UNK]"]]
+    found, _ = tokenizer(mask_granularity="ngram", segmented_text=True)(unit_of("zzz北 京\nb zz\n"))
+    assert groups_of_corpus(found) == [["[UNK]+北", "京"], ["b", "[UNK]"]]
 
 
 def test_spans_are_units_and_other_words_as_well():
     text = ["newer new york city, a", "York City newers"]
     spans = [[[6, 19]], [[0, 4]]]
-    found, _ = tokenizer(masking="span")(unit_of_json({"text": text, "spans": spans}))
-    assert units_of_corpus(found) == [
+    found, _ = tokenizer(mask_granularity="span")(unit_of_json({"text": text, "spans": spans}))
+    assert groups_of_corpus(found) == [
         ["new+##er", "new+york+city", ",", "a"],
         ["york", "city", "new+##er+##s"],
     ]
@@ -198,8 +198,8 @@ def test_spans_that_touch_or_cut_words():
     """A word that a span cuts: pieces that hold any of the span belong to it."""
     text = ["new york city", "newer newers", "a b c"]
     spans = [[[4, 8], [8, 13]], [[1, 2], [6, 9]], [[0, 5]]]
-    found, _ = tokenizer(masking="span")(unit_of_json({"text": text, "spans": spans}))
-    assert units_of_corpus(found) == [
+    found, _ = tokenizer(mask_granularity="span")(unit_of_json({"text": text, "spans": spans}))
+    assert groups_of_corpus(found) == [
         ["new", "york", "city"],
         ["new", "##er", "new", "##er+##s"],
         ["a+b+c"],
@@ -208,16 +208,16 @@ def test_spans_that_touch_or_cut_words():
 
 def test_a_token_of_two_spans_belongs_to_the_first():
     record = {"text": ["newer york city", "b"], "spans": [[[0, 8], [8, 15]], []]}
-    found, _ = tokenizer(masking="span")(unit_of_json(record))
-    assert units_of_corpus(found) == [["new+##er+york", "city"], ["b"]]
+    found, _ = tokenizer(mask_granularity="span")(unit_of_json(record))
+    assert groups_of_corpus(found) == [["new+##er+york", "city"], ["b"]]
 
 
 def test_spans_of_running_text_follow_their_sentence():
     text = "We saw it. New York City, it was big. They left."
     start = text.index("New York City")
     record = {"text": text, "spans": [[start, start + len("New York City")]]}
-    found, _ = tokenizer(masking="span")(unit_of_json(record))
-    assert units_of_corpus(found) == [
+    found, _ = tokenizer(mask_granularity="span")(unit_of_json(record))
+    assert groups_of_corpus(found) == [
         ["[UNK]"] * 3 + ["."],
         ["new+york+city", ","] + ["[UNK]"] * 3 + ["."],
         ["[UNK]"] * 2 + ["."],
@@ -225,17 +225,17 @@ def test_spans_of_running_text_follow_their_sentence():
 
 
 def test_without_spans_units_are_words():
-    found, _ = tokenizer(masking="span")(unit_of("newer b\nyorks\n"))
-    assert units_of_corpus(found) == [["new+##er", "b"], ["york+##s"]]
+    found, _ = tokenizer(mask_granularity="span")(unit_of("newer b\nyorks\n"))
+    assert groups_of_corpus(found) == [["new+##er", "b"], ["york+##s"]]
 
 
-def test_long_sentences_are_cut_between_units_of_the_corpus():
+def test_long_sentences_are_cut_between_groups_of_the_corpus():
     """Five tokens a sentence at the most; of seven the middle is inside of a unit."""
-    segmented = tokenizer(masking="word", segmented_text=True, max_seq_length=13)
+    segmented = tokenizer(mask_granularity="word", segmented_text=True, max_seq_length=13)
     found, _ = segmented(unit_of("a 北京大学 b c\n"))
-    assert units_of_corpus(found) == [["a"], ["北+京+大+学"], ["b", "c"]]
+    assert groups_of_corpus(found) == [["a"], ["北+京+大+学"], ["b", "c"]]
     found, _ = segmented(unit_of("北京大学京 b\n"))
-    assert units_of_corpus(found) == [["北+京+大+学+京"], ["b"]]
+    assert groups_of_corpus(found) == [["北+京+大+学+京"], ["b"]]
 
 
 @pytest.mark.parametrize("do_lower_case", [True, False])
@@ -247,11 +247,11 @@ def test_both_tokenizers_give_the_same_ids(do_lower_case):
     unit = unit_of(b"\n".join(line.replace(b"\n", b" ") for line in lines))
     vocabulary = Vocabulary(text_samples.vocabulary(do_lower_case))
     options = {"input_file": "i", "output_file": "o", "vocab_file": "v"}
-    options |= {"do_lower_case": do_lower_case, "objective": "packed", "max_seq_length": 17}
+    options |= {"do_lower_case": do_lower_case, "example_type": "packed", "max_seq_length": 17}
     fast = UnitTokenizer(vocabulary, PretrainingData(**options))
-    with_units = UnitTokenizer(vocabulary, PretrainingData(masking="span", **options))
+    with_groups = UnitTokenizer(vocabulary, PretrainingData(mask_granularity="span", **options))
     found, counts = fast(unit)
-    other, other_counts = with_units(unit)
+    other, other_counts = with_groups(unit)
     assert len(found.ids) > 2000
     assert other.ids.tolist() == found.ids.tolist()
     assert other_counts == counts
@@ -261,12 +261,12 @@ def test_both_tokenizers_give_the_same_ids(do_lower_case):
     assert other.document_ends.tolist() == found.document_ends.tolist()
 
 
-def test_units_of_documents_left_out_go_with_them():
-    found, counts = tokenizer(masking="span")(
+def test_groups_of_documents_left_out_go_with_them():
+    found, counts = tokenizer(mask_granularity="span")(
         unit_of_json(
             {"text": ["a b"], "spans": [[[0, 3]]]},
             {"text": ["c", "b c"], "spans": [[], [[0, 3]]]},
         )
     )
-    assert units_of_corpus(found) == [["c"], ["b+c"]]
+    assert groups_of_corpus(found) == [["c"], ["b+c"]]
     assert counts.num_short_tokens == 2

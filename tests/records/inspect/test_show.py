@@ -98,7 +98,7 @@ def test_texts_packed_into_a_row():
 
 
 @pytest.mark.parametrize(
-    ("objective", "label", "meaning"),
+    ("example_type", "label", "meaning"),
     [
         ("nsp", 0, "follows the first"),
         ("nsp", 1, "a random one"),
@@ -106,9 +106,9 @@ def test_texts_packed_into_a_row():
         ("sop", 1, "swapped"),
     ],
 )
-def test_the_label_is_named(run, tmp_path, objective, label, meaning):
+def test_the_label_is_named(run, tmp_path, example_type, label, meaning):
     path = str(tmp_path / "a")
-    build([path], [PAIR | {features.NEXT_SENTENCE_LABELS: [label]}], objective=objective)
+    build([path], [PAIR | {features.NEXT_SENTENCE_LABELS: [label]}], example_type=example_type)
     (line,) = [line for line in run(path).splitlines() if line.startswith(f"  label {label}:")]
     assert meaning in line
 
@@ -139,7 +139,7 @@ def test_statistics_beside_those_of_the_manifest(run, tmp_path):
 def test_without_padding(run, tmp_path):
     path = str(tmp_path / "a")
     single = example("[CLS] the [MASK] [SEP]", {2: "cat"}, sizes=None)
-    build([path], [single], objective="full_sentences", pad_to_max_seq_length=False)
+    build([path], [single], example_type="full_sentences", pad_to_max_seq_length=False)
     out = run(path)
     assert "text: the [MASK:cat]" in out
     assert "  label" not in out

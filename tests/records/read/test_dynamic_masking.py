@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.examples.masking import Settings
+from bert_tf.examples.choices import MaskSettings
 from bert_tf.records.read.dynamic_masking import DynamicMasker, restored
 from bert_tf.text.vocab import Vocabulary
 from tests.reference import masked_rows
@@ -27,8 +27,10 @@ from tests.reference.masked_rows import (
 )
 
 
-def masker(unit="piece", prob=0.15, limit=20, seed=3, **kwargs):
-    settings = Settings(masked_lm_prob=prob, max_predictions_per_seq=limit, unit=unit, **kwargs)
+def masker(granularity="token", prob=0.15, limit=20, seed=3, **kwargs):
+    settings = MaskSettings(
+        masked_lm_prob=prob, max_predictions_per_seq=limit, granularity=granularity, **kwargs
+    )
     return DynamicMasker(VOCABULARY, settings, seed)
 
 
@@ -51,21 +53,21 @@ def predicted(found):
     ("num_tokens", "limit", "least", "share_of_more"),
     [*NUMBERS_OF_PREDICTIONS, (509, 76, 76, 0.0)],
 )
-@pytest.mark.parametrize("unit", ["piece", "word"])
-def test_number_of_predictions(num_tokens, limit, least, share_of_more, unit):
+@pytest.mark.parametrize("granularity", ["token", "word"])
+def test_number_of_predictions(num_tokens, limit, least, share_of_more, granularity):
     word_ids = masked_rows.block(*[masked_rows.sequence(num_tokens)] * 1009)
-    found = masked(masker(unit, limit=limit), word_ids)
+    found = masked(masker(granularity, limit=limit), word_ids)
     counts = found["masked_lm_weights"].sum(axis=1)
     assert set(counts.tolist()) <= {least, least + 1}
     assert masked_rows.within((counts > least).sum(), 1009, share_of_more)
     assert found["masked_lm_positions"].shape == found["masked_lm_ids"].shape == (1009, limit)
 
 
-@pytest.mark.parametrize("unit", ["piece", "word"])
+@pytest.mark.parametrize("granularity", ["token", "word"])
 @pytest.mark.parametrize("limit", [7, 20, 131])
-def test_slots_are_ascending_and_hold_what_stood_there(unit, limit):
+def test_slots_are_ascending_and_hold_what_stood_there(granularity, limit):
     word_ids = masked_rows.random_block(5, 211, continued=0.3)
-    found = masked(masker(unit, limit=limit), word_ids)
+    found = masked(masker(granularity, limit=limit), word_ids)
     positions, labels = found["masked_lm_positions"], found["masked_lm_ids"]
     used = found["masked_lm_weights"] > 0
     assert (used[:, :-1] >= used[:, 1:]).all()
@@ -116,12 +118,15 @@ def test_every_token_is_as_likely_and_examples_are_independent():
 
 def test_a_function_of_seed_and_number():
     word_ids = masked_rows.random_block(11, 17, continued=0.3)
-    for unit in ("piece", "word"):
-        whole = masked(masker(unit), word_ids, 100)
-        part = masked(masker(unit), word_ids[5:12], 105)
+    for granularity in ("token", "word"):
+        whole = masked(masker(granularity), word_ids, 100)
+        part = masked(masker(granularity), word_ids[5:12], 105)
         for name, values in part.items():
             np.testing.assert_array_equal(values, whole[name][5:12])
-        for other in (masked(masker(unit, seed=4), word_ids, 100), masked(masker(unit), word_ids)):
+        for other in (
+            masked(masker(granularity, seed=4), word_ids, 100),
+            masked(masker(granularity), word_ids),
+        ):
             same = (predicted(other) == predicted(whole)).all(axis=1)
             assert not same.any()
 
@@ -166,7 +171,7 @@ def test_whole_words_are_chosen_and_changed_together():
     chosen, after = predicted(found), found["input_word_ids"]
     kinds = {"mask": 0, "kept": 0, "random": 0}
     for row in range(len(word_ids)):
-        for start, end in masked_rows.units_of(word_ids[row]):
+        for start, end in masked_rows.groups_of(word_ids[row]):
             assert chosen[row, start:end].all() or not chosen[row, start:end].any()
             if chosen[row, start]:
                 if (after[row, start:end] == MASK).all():
@@ -189,7 +194,7 @@ def test_words_of_every_length_are_as_likely():
     word_ids = np.repeat(masked_rows.block(row), 20_000, axis=0)
     chosen = predicted(masked(masker("word", limit=60), word_ids))
     # 9 tokens of 60 lie on the arc, and a word is chosen if it starts there.
-    starts = [start for start, _ in masked_rows.units_of(row)]
+    starts = [start for start, _ in masked_rows.groups_of(row)]
     for start in starts:
         assert masked_rows.within(chosen[:, start].sum(), len(word_ids), 9 / 60)
     assert abs(chosen.sum() / len(word_ids) - 9) < 0.1
@@ -223,28 +228,28 @@ def test_words_end_at_special_tokens_and_rows():
     assert {tuple(np.flatnonzero(row)) for row in chosen[99:]} == {(0,), (1,), (3,)}
 
 
-@pytest.mark.parametrize("unit", ["piece", "word"])
-def test_rows_without_text_have_no_prediction(unit):
-    found = masked(masker(unit), masked_rows.block([CLS, UNK, SEP], [PAD, PAD, PAD]))
+@pytest.mark.parametrize("granularity", ["token", "word"])
+def test_rows_without_text_have_no_prediction(granularity):
+    found = masked(masker(granularity), masked_rows.block([CLS, UNK, SEP], [PAD, PAD, PAD]))
     assert found["masked_lm_weights"].sum() == 0
     assert found["input_word_ids"].tolist() == [[CLS, UNK, SEP], [PAD, PAD, PAD]]
 
 
-@pytest.mark.parametrize("unit", ["piece", "word"])
-def test_masks_are_undone(unit):
+@pytest.mark.parametrize("granularity", ["token", "word"])
+def test_masks_are_undone(granularity):
     word_ids = masked_rows.random_block(19, 101, continued=0.3)
-    found = masked(masker(unit, random_prob=0.2), word_ids)
+    found = masked(masker(granularity, random_prob=0.2), word_ids)
     names = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
     again = restored(found["input_word_ids"], *(found[name] for name in names))
     assert (found["input_word_ids"] != word_ids).any()
     np.testing.assert_array_equal(again, word_ids)
 
 
-@pytest.mark.parametrize("unit", ["piece", "word"])
-def test_shapes_are_static_in_a_graph(unit):
+@pytest.mark.parametrize("granularity", ["token", "word"])
+def test_shapes_are_static_in_a_graph(granularity):
     numbers = tf.data.Dataset.range(7).batch(7, drop_remainder=True)
     ids = tf.constant(masked_rows.random_block(23, 7))
-    spec = numbers.map(lambda number: masker(unit)(ids, number)).element_spec
+    spec = numbers.map(lambda number: masker(granularity)(ids, number)).element_spec
     assert {name: (value.dtype.name, value.shape.as_list()) for name, value in spec.items()} == {
         "input_word_ids": ("int32", [7, 127]),
         "masked_lm_positions": ("int32", [7, 20]),
@@ -257,4 +262,4 @@ def test_refusals():
     with pytest.raises(ValueError, match="ngram"):
         masker("ngram")
     with pytest.raises(InputError, match="special tokens only"):
-        DynamicMasker(Vocabulary(SPECIAL), Settings(max_predictions_per_seq=3), seed=1)
+        DynamicMasker(Vocabulary(SPECIAL), MaskSettings(max_predictions_per_seq=3), seed=1)
