@@ -111,8 +111,8 @@ def _check_characters(
     if len(spelling) > room:
         raise InputError(
             f"--vocab_size={options.vocab_size} leaves {room} tokens apart from special and "
-            f"[unused] ones, but the text's {len(chars)} characters take {len(spelling)}. Give at least "
-            f"--vocab_size={options.vocab_size - room + len(spelling)}; {way_out}"
+            f"[unused] ones, but the text's {len(chars)} characters take {len(spelling)}. Give at "
+            f"least --vocab_size={options.vocab_size - room + len(spelling)}; {way_out}"
         )
     if len(spelling) - num_common > _MUCH_ROOM * room:
         print(f"WARNING: {len(chars)} characters take {len(spelling)} of {room} tokens; {way_out}")
