@@ -5,7 +5,7 @@
 Each case runs in a process of its own. It builds `training.update.Update` as `run_pretraining.py
 --jit_compile` does, has TensorFlow lower it to HLO and XLA compile it for this CPU, and makes one
 update. The HLO may hold no dynamic shape and nothing that leaves the device; the FLOPs of its
-matrix products are compared with those that `training.flops` counts.
+matrix products are compared with those that `training.plan.flops` counts.
 
 Two things need Google's libraries for TPUs, but no TPU:
 - `--tpu_python`, an interpreter with jax and libtpu: libtpu's compiler compiles the same HLO for

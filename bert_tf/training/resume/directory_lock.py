@@ -1,4 +1,4 @@
-"""One process at a time trains in a directory: two would mix their states and their logs."""
+"""Only one process trains in a directory: two would mix their states and their logs."""
 
 import fcntl
 import os
@@ -10,21 +10,21 @@ NAME = "lock"
 
 
 class DirectoryLock:
-    """Held from its making until `release`, or until the process ends, killed or not.
+    """Held from its creation until `release`, or until the process ends, killed or not.
 
-    A lock of POSIX, which disks shared over NFS know too. Where the file system has none, nothing
-    is held. The process that holds it may make another one.
+    It is a POSIX lock, which works on NFS too. Where the file system has no locks, nothing is
+    held. The process that holds the lock may create it again.
 
     Args:
-      directory: str, made if it is not there; the file `NAME` in it stays.
+      directory: created if it does not exist; the file `NAME` stays in it.
 
     Raises:
       InputError: another process holds it.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        # Without a buffer: on a full disk closing would try once more what could not be written.
+        # Without a buffer: on a full disk, closing would try again to write what could not be.
         self._file = open(os.path.join(directory, NAME), "ab+", buffering=0)
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,13 +37,13 @@ class DirectoryLock:
                 f"{directory} is in use by {holder}, which trains there. Wait until it ends, or "
                 "give a new --output_dir."
             ) from None
-        except OSError:  # no locks here, or no room for the name
+        except OSError:  # the file system has no locks, or no room for the name
             pass
 
-    def _write_holder(self):
+    def _write_holder(self) -> None:
         self._file.truncate(0)
         self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
-    def release(self):
-        """Lets others train in the directory."""
+    def release(self) -> None:
+        """Lets other processes train in the directory."""
         self._file.close()

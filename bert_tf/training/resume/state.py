@@ -1,11 +1,13 @@
-"""What a run needs to go on where it stopped: saved whole, checked on the way back.
+"""What a run needs to resume where it stopped: saved completely, checked when restored.
 
-A kill at any moment, a full disk or a damaged file cost at most the updates since the state before.
+A kill at any moment, a full disk or a damaged file costs at most the updates since the last one.
 """
 
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +18,8 @@ from bert_tf.training.devices.workers import Workers
 from bert_tf.training.monitoring.guards import DivergedError
 from bert_tf.training.resume import state_files
 from bert_tf.training.resume.state_files import DamagedError, Saved
+
+_NUM_KEPT = 2  # steps whose states stay on disk
 
 # What TensorFlow raises for a file that it cannot read (an OpError, or what its reader makes of
 # errors in C++), of other shapes (ValueError), or that lacks variables (AssertionError).
@@ -38,75 +42,78 @@ class State:
         guard.check(done, loss, gradient_norm)
         state.save({"guard": guard.state()}, is_good=not guard.is_suspicious)
 
-    While a state is saved the disk holds `num_kept` more, and one more again if the last good one
+    While a state is saved, the disk holds the two before it as well, and the last good one if it
     is older than those. Under MultiWorkerMirroredStrategy every process calls `restore` and `save`
-    at the same steps; the chief alone writes, all read, so the directory must be on a disk that
-    they share.
+    at the same steps. Only the chief writes and all processes read, so the directory must be on a
+    disk that they share.
 
     Args:
-      directory: str, where the states are.
-      parts: dict from name to a dict of variables or a `tf.Module`, the names by which
-        `tf.train.Checkpoint` keeps them.
-      step: int64 variable, updates done.
-      strategy: `tf.distribute.Strategy`, or None in one process.
-      num_kept: int, newest states that are kept.
+      directory: where the states are.
+      parts: by the names under which `tf.train.Checkpoint` saves them.
+      step: int64, updates done.
 
     Attributes:
-      notes: dict that was saved with the restored state; empty if none was.
+      notes: what was saved with the restored state; empty without one.
     """
 
-    def __init__(self, directory, parts, step, strategy=None, num_kept=2):
-        self.notes = {}
+    def __init__(
+        self,
+        directory: str,
+        parts: Mapping[str, Mapping[str, tf.Variable] | tf.Module],
+        step: tf.Variable,
+        strategy: tf.distribute.Strategy,
+    ) -> None:
+        self.notes: dict[str, Any] = {}
         self._directory = directory
         self._parts = parts
         self._step = step
-        self._num_kept = num_kept
         self._workers = Workers(strategy)
         self._checkpoint = tf.train.Checkpoint(**parts, step=step)
-        # Files are those of this process, also where variables lie on other hosts.
+        # This process reads and writes the files, even where variables are on other hosts.
         is_remote = isinstance(strategy, tf.distribute.TPUStrategy)
         device = "/job:localhost" if is_remote else None
         self._options = tf.train.CheckpointOptions(experimental_io_device=device)
-        # Made now, because states of the first layout hold it, and what is restored must match.
+        # Created now: states of version 0.1.0 hold it, and what is restored must match.
         self._num_saves = self._checkpoint.save_counter
 
-    def last_good(self):
+    def last_good(self) -> str | None:
         """Path of the newest state that was saved while the loss was in order, or None."""
         good = (saved.path for saved in state_files.listed(self._directory) if saved.is_good)
         return next(good, None)
 
-    def restore(self):
-        """Goes back to the newest state that is whole and fits.
+    def restore(self) -> int:
+        """Restores the newest state that is undamaged and fits.
 
-        Newer ones, damaged, are named on standard error and renamed.
+        Newer ones that are damaged are named on standard error and renamed.
 
         Returns:
-          int, the number of updates it holds; 0 if nothing was ever saved.
+          The number of updates behind it; 0 if nothing was ever saved.
 
         Raises:
           InputError: there are states, but none can be restored.
         """
-        restored = error = None
+        restored: Saved | None = None
+        error: InputError | None = None
         if self._workers.is_chief:
             try:
                 restored = self._restore_newest()
             except InputError as caught:
-                error = caught  # raised once the other processes know
+                error = caught  # raised when the other processes know
         numbers = [int(error is not None), *_to_numbers(restored)]
         has_failed, *numbers = self._workers.from_chief(numbers)
         if error:
             raise error
         if has_failed:
             raise InputError(
-                f"The chief could not restore a state of {self._directory}; see there."
+                f"The chief could not restore a state of {self._directory}; its message says why."
             )
         self._follow(_from_numbers(self._directory, numbers))
         return int(self._step.numpy())
 
-    def _restore_newest(self):
-        """Restores the newest state that can be; returns it, or None if there are none."""
+    def _restore_newest(self) -> Saved | None:
+        """Restores and returns the newest state that can be restored; None if there are none."""
         state_files.clear_unfinished(self._directory)
-        damaged = []
+        damaged: list[tuple[Saved, str]] = []
         for saved in state_files.listed(self._directory):
             try:
                 self._load(saved)
@@ -116,20 +123,20 @@ class State:
             self._set_aside(damaged, saved)
             return saved
         if damaged:
-            found = "".join(f"\n  {saved.path}: {reason}" for saved, reason in damaged)
+            reasons = "".join(f"\n  {saved.path}: {reason}" for saved, reason in damaged)
             raise InputError(
-                f"None of the saved states of this run can be restored:{found}\n"
-                "One that is whole and of the same model and optimizer was wanted. Put one back "
-                "from a copy; if model or optimizer are others now, give the flags of before; to "
-                f"start again from step 0, remove {self._directory}."
+                f"None of the saved states of this run can be restored:{reasons}\n"
+                "The run needs an undamaged state of the same model and optimizer. Put one back "
+                "from a copy; if you changed the model or the optimizer, give the earlier flags; "
+                f"to start again from step 0, remove {self._directory}."
             )
         return None
 
-    def _load(self, saved):
+    def _load(self, saved: Saved) -> None:
         """Fills the variables from a state, or raises DamagedError."""
         notes = saved.verify()["notes"]
         try:
-            status = self._checkpoint.read(saved.prefix, self._options)
+            status = self._checkpoint.read(state_files.prefix(saved.path), self._options)
             status.assert_existing_objects_matched().assert_consumed()
         except _MISFITS as error:
             raise DamagedError(f"it cannot be read into this model: {_first_line(error)}") from None
@@ -137,67 +144,68 @@ class State:
             raise DamagedError(f"it is the state of step {int(self._step.numpy())}")
         self.notes = notes
 
-    def _set_aside(self, damaged, restored):
-        """Takes damaged states out of the way of the coming ones, and says so."""
+    def _set_aside(self, damaged: list[tuple[Saved, str]], restored: Saved) -> None:
+        """Renames damaged states, so that new ones can take their names, and warns."""
         if not damaged:
             return
         state_files.clear_set_aside(self._directory)
         for saved, reason in damaged:
             _warn(
-                f"{saved.path} cannot be restored ({reason}). Going on from {restored.path}, the "
-                f"state before; the damaged one is now {saved.set_aside()}."
+                f"{saved.path} cannot be restored ({reason}). Resuming from {restored.path}, the "
+                f"state before it; the damaged one is now {saved.set_aside()}."
             )
 
-    def _follow(self, restored):
+    def _follow(self, restored: Saved | None) -> None:
         """In the other processes: restores what the chief has restored."""
-        if not self._workers.are_several:
+        if not (restored and self._workers.are_several):
             return
         reason = None
-        if restored and not self._workers.is_chief:
+        if not self._workers.is_chief:
             try:
                 self._load(restored)
             except DamagedError as error:
                 reason = str(error)
         if self._workers.any(reason is not None):
             raise InputError(
-                f"The chief has restored {restored.path}, and not every worker could"
-                + (f" (here: {reason})" if reason else "")
+                f"The chief has restored {restored.path}, but not every worker could"
+                + (f" (this one: {reason})" if reason else "")
                 + "; --output_dir must be on a disk that all workers share."
             )
 
-    def save(self, notes=None, is_good=True):
-        """Saves everything; if it cannot, warns, and the states of before stay.
+    def save(self, notes: dict[str, Any] | None = None, is_good: bool = True) -> str | None:
+        """Saves everything; if it cannot, warns and keeps the earlier states.
 
         Args:
-          notes: dict that JSON can hold, given back as `notes` after a restart.
-          is_good: bool, whether the loss is in order. The newest good state is always kept.
+          notes: available as `notes` after a restart; JSON must be able to hold it.
+          is_good: whether the loss is in order. The newest good state is always kept.
 
         Returns:
-          str, the path of the state, or None if it could not be saved.
+          The path of the state, or None if it could not be saved.
 
         Raises:
           DivergedError: a variable is not finite; no such state is kept.
         """
-        saved = error = None
+        saved: Saved | None = None
+        error: DivergedError | None = None
         if self._workers.is_chief:
             try:
                 saved = self._write(notes or {}, is_good)
             except DivergedError as caught:
                 error = caught
-        # The others wait: a process that ends while the chief writes may take the chief along.
+        # The others wait: a process that ends while the chief writes may end the chief too.
         has_failed, *numbers = self._workers.from_chief(
             [int(error is not None), *_to_numbers(saved)]
         )
         if error:
             raise error
         if has_failed:
-            step = int(self._step.numpy())
-            raise DivergedError("the chief found values not finite.", step, self.last_good())
+            what = "the chief found values that are not finite."
+            raise DivergedError(what, int(self._step.numpy()), self.last_good())
         saved = _from_numbers(self._directory, numbers)
         return saved.path if saved else None
 
-    def _write(self, notes, is_good):
-        """Writes a state and removes those that it makes needless; None if the disk refuses."""
+    def _write(self, notes: dict[str, Any], is_good: bool) -> Saved | None:
+        """Writes a state and removes those it replaces; None if the disk refuses."""
         step = int(self._step.numpy())
         saved = state_files.next_of_step(self._directory, step)
         try:
@@ -212,7 +220,7 @@ class State:
         self._remove_old()
         return saved
 
-    def _check_values(self, path, step):
+    def _check_values(self, path: str, step: int) -> None:
         """Reads back what was written: TensorFlow compares its checksums, we look for NaN."""
         reader = tf.train.load_checkpoint(state_files.prefix(path))
         names = [
@@ -224,11 +232,12 @@ class State:
             what = f"values are not finite in {len(names)} variable(s), among them {min(names)}."
             raise DivergedError(what, step, self.last_good())
 
-    def _remove_old(self):
-        """Keeps the newest states of `num_kept` steps, and the newest good one."""
-        kept_steps, has_good = set(), False
+    def _remove_old(self) -> None:
+        """Keeps the newest states of `_NUM_KEPT` steps, and the newest good one."""
+        kept_steps: set[int] = set()
+        has_good = False
         for saved in state_files.listed(self._directory):
-            is_new = saved.step not in kept_steps and len(kept_steps) < self._num_kept
+            is_new = saved.step not in kept_steps and len(kept_steps) < _NUM_KEPT
             is_last_good = not has_good and saved.is_good
             if is_new or is_last_good:
                 kept_steps.add(saved.step)
@@ -236,42 +245,42 @@ class State:
             else:
                 saved.remove()
 
-    def _warn_not_saved(self, step, error):
+    def _warn_not_saved(self, step: int, error: Exception) -> None:
         needed = sum(v.shape.num_elements() * v.dtype.size for v in self._variables())
         _warn(
             f"the state of step {step} could not be saved ({_first_line(error)}). It takes "
             f"{_size(needed)}; {self._directory} {_free(self._directory)}. The last good state is "
-            f"{self.last_good()}. The run goes on and tries again at the next save. Make room."
+            f"{self.last_good()}. The run continues and tries again at the next save. Make room."
         )
 
-    def _variables(self):
+    def _variables(self) -> Iterator[tf.Variable]:
         for part in self._parts.values():
-            yield from part.values() if isinstance(part, dict) else part.variables
+            yield from part.values() if isinstance(part, Mapping) else part.variables
 
 
-def _to_numbers(saved):
+def _to_numbers(saved: Saved | None) -> list[int]:
     return [saved.step, saved.repeat] if saved else [-1, 0]
 
 
-def _from_numbers(directory, numbers):
+def _from_numbers(directory: str, numbers: list[int]) -> Saved | None:
     step, repeat = numbers
     return Saved(directory, step, repeat) if step >= 0 else None
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     text = str(getattr(error, "message", None) or error).strip()
-    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:.*?\]", "", text)  # where in TensorFlow's graph it came up
+    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:.*?\]", "", text)  # the place in TensorFlow's graph
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 
-def _free(directory):
+def _free(directory: str) -> str:
     try:
         return f"has {_size(shutil.disk_usage(directory).free)} free"
     except OSError as error:
         return f"cannot be reached ({_first_line(error)})"
 
 
-def _size(num_bytes):
+def _size(num_bytes: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if num_bytes < 1000:
             return f"{num_bytes:.3g} {unit}"
@@ -279,5 +288,5 @@ def _size(num_bytes):
     return f"{num_bytes:.3g} GB"
 
 
-def _warn(text):
+def _warn(text: str) -> None:
     print(f"WARNING: {text}", file=sys.stderr, flush=True)

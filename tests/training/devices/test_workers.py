@@ -20,17 +20,17 @@ import json, sys
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 from bert_tf.errors import InputError
-from bert_tf.training.guards import ReplicaCheck
-from bert_tf.training.interrupt import Interrupt
-from bert_tf.training.state import State
-from bert_tf.training.workers import Workers
+from bert_tf.training.monitoring.guards import ReplicaCheck
+from bert_tf.training.resume.interrupt import Interrupt
+from bert_tf.training.resume.state import State
+from bert_tf.training.devices.workers import Workers
 
 shared, other, index = sys.argv[1], sys.argv[2], int(sys.argv[3])
 workers = Workers(strategy)
 found = {"is_chief": workers.is_chief, "are_several": workers.are_several}
 found["from_chief"] = workers.from_chief([-5 - index, 1 << 40])
 found["any"] = [workers.any(flag) for flag in (False, index == 1, True)]
-with Interrupt(workers) as interrupt:
+with Interrupt(workers.any) as interrupt:
     found["asked"] = interrupt.asked()
 
 with strategy.scope():

@@ -13,7 +13,7 @@ from bert_tf.training.resume.directory_lock import DirectoryLock
 
 HOLD = """
 import sys
-from bert_tf.training.directory_lock import DirectoryLock
+from bert_tf.training.resume.directory_lock import DirectoryLock
 lock = DirectoryLock(sys.argv[1])
 print("held", flush=True)
 sys.stdin.readline()

@@ -17,14 +17,14 @@ REPOSITORY = pathlib.Path(__file__).parents[3]
 WAITS = """
 import dataclasses, hashlib, time
 from bert_tf import flagging
-from bert_tf.training.interrupt import Interrupt
+from bert_tf.training.resume.interrupt import Interrupt
 
 @dataclasses.dataclass(frozen=True)
 class Options:
     path: str = flagging.option("", "path of the state that is said to be saved")
 
 def main(options):
-    with Interrupt() as interrupt:
+    with Interrupt(bool) as interrupt:
         print("listening", flush=True)
         for step in range(2000):
             WORK
@@ -66,9 +66,9 @@ def test_a_signal_ends_the_run_after_its_state_is_saved_with_status_75(start, nu
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 75
-    assert f"{number.name}: saving after the update in hand" in errors
+    assert f"{number.name}: saving after the current update" in errors
     assert f"{number.name} ended the run after step" in errors
-    assert "saved in out/training/step-3. The same command goes on" in errors
+    assert "saved in out/training/step-3. The same command resumes" in errors
     assert "Traceback" not in errors
 
 
@@ -83,7 +83,8 @@ def test_a_state_that_could_not_be_saved_is_not_called_saved(start):
 def test_a_second_signal_ends_at_once_even_within_a_call_that_does_not_return(start):
     process = start(ONE_LONG_CALL)
     process.send_signal(signal.SIGTERM)
-    assert "once more ends at once" in process.stderr.readline() + process.stderr.readline()
+    first, second = process.stderr.readline(), process.stderr.readline()
+    assert "a second one ends the run at once" in first + second
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
@@ -94,7 +95,7 @@ def test_a_second_signal_ends_at_once_even_within_a_call_that_does_not_return(st
 def test_without_a_signal_nothing_is_asked_and_the_handlers_of_before_come_back():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     for _ in range(2):
-        with Interrupt() as interrupt:
+        with Interrupt(bool) as interrupt:
             assert not interrupt.asked()
             assert signal.getsignal(signal.SIGTERM) not in before
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
@@ -105,7 +106,7 @@ def test_other_signals_are_left_alone():
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
     try:
-        with Interrupt() as interrupt:
+        with Interrupt(bool) as interrupt:
             os.kill(os.getpid(), signal.SIGUSR1)
             end = time.monotonic() + 10
             while not seen and time.monotonic() < end:
@@ -124,7 +125,7 @@ class OtherWorker:
 
 
 def test_a_signal_to_another_worker_stops_this_one_too(capsys):
-    with Interrupt(OtherWorker()) as interrupt:
+    with Interrupt(OtherWorker().any) as interrupt:
         assert interrupt.asked()
         with pytest.raises(Interrupted) as caught:
             interrupt.stop(7, "training/step-7")

@@ -1,11 +1,10 @@
-"""Damaged states are found, named and passed over; those of the first layout are still read."""
+"""Damaged states are found, named and passed over."""
 
 import json
 import os
 import shutil
 
 import pytest
-import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.training.resume import state_files
@@ -39,7 +38,7 @@ def test_a_damaged_newest_state_gives_way_to_the_one_before(tmp_path, capsys, na
     run.assert_at(3)
     message = capsys.readouterr().err
     assert f"{tmp_path}/step-5 cannot be restored ({name} " in message
-    assert f"Going on from {tmp_path}/step-3" in message
+    assert f"Resuming from {tmp_path}/step-3" in message
     assert f"now {tmp_path}/damaged-step-5." in message
     run.save(5, 7)
     assert names(tmp_path) == ["damaged-step-5", "step-5", "step-7"]
@@ -128,74 +127,4 @@ def test_a_state_of_a_later_format_gives_way(tmp_path, capsys):
     manifest["sha256"] = state_files._digest(manifest)
     path.write_text(json.dumps(manifest))
     assert_restores(tmp_path, 3)
-    assert "it has format 2, and this version reads 1" in capsys.readouterr().err
-
-
-# States of the first layout: those of tf.train.CheckpointManager.
-
-OLD_FILES = ("index", "data-00000-of-00001")
-
-
-def save_old(directory, *steps):
-    run = Run(directory)
-    checkpoint = tf.train.Checkpoint(weights=run.weights, optimizer=run.moments, step=run.step)
-    manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=2)
-    for step in steps:
-        run.at(step)
-        manager.save(checkpoint_number=step)
-    (directory / "identity.json").write_text("{}\n")
-
-
-def test_a_state_of_the_first_layout_comes_back_and_is_followed_by_new_ones(tmp_path, capsys):
-    save_old(tmp_path, 2, 3, 5)
-    run = Run(tmp_path)
-    assert run.state.last_good() == str(tmp_path / "ckpt-5")
-    assert run.state.restore() == 5
-    run.assert_at(5)
-    run.save(7)
-    assert names(tmp_path) == [
-        *(f"ckpt-5.{n}" for n in sorted(OLD_FILES)),
-        "identity.json",
-        "step-7",
-    ]
-    assert_restores(tmp_path, 7)
-    run.save(11)
-    assert names(tmp_path) == ["identity.json", "step-11", "step-7"]
-    assert_restores(tmp_path, 11)
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("name", OLD_FILES)
-@pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "longer"])
-def test_a_damaged_state_of_the_first_layout_gives_way(tmp_path, capsys, name, damage):
-    save_old(tmp_path, 3, 5)
-    DAMAGES[damage](tmp_path / f"ckpt-5.{name}")
-    run = Run(tmp_path)
-    assert run.state.restore() == 3
-    run.assert_at(3)
-    assert f"{tmp_path}/ckpt-5 cannot be restored (" in capsys.readouterr().err
-    run.save(5)
-    assert_restores(tmp_path, 5)
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "other"])
-def test_the_list_of_the_first_layout_is_not_needed(tmp_path, damage):
-    save_old(tmp_path, 3, 5)
-    DAMAGES[damage](tmp_path / "checkpoint")
-    assert_restores(tmp_path, 5)
-
-
-def test_states_of_the_first_layout_that_are_all_gone_are_an_error(tmp_path):
-    save_old(tmp_path, 3, 5)
-    for path in tmp_path.glob("ckpt-*"):
-        path.unlink()
-    with pytest.raises(InputError, match=r"ckpt-5: .*\n.*ckpt-3: "):
-        Run(tmp_path).state.restore()
-
-
-def test_what_a_killed_save_of_the_first_layout_left_is_removed(tmp_path):
-    save_old(tmp_path, 3)
-    (tmp_path / "ckpt-5_temp").mkdir()
-    (tmp_path / "ckpt-5_temp" / "part-00000-of-00001.data").write_bytes(b"half")
-    assert_restores(tmp_path, 3)
-    assert "ckpt-5_temp" not in names(tmp_path)
+    assert "it has format 2; this version reads 1" in capsys.readouterr().err
