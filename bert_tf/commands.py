@@ -83,8 +83,8 @@ COMMANDS = {
     ),
     "presets": Command(
         "List the released models that have a name; fetch or verify some.",
-        "bert_tf.checkpoints.hub.presets:Options",
-        "bert_tf.checkpoints.hub.presets:main",
+        "bert_tf.checkpoints.hub.__main__:Options",
+        "bert_tf.checkpoints.hub.__main__:main",
         arguments="[NAME ...]",
     ),
     "convert": Command(
@@ -95,7 +95,7 @@ COMMANDS = {
     "export": Command(
         "Export a trained classifier as a SavedModel: texts in, answers out.",
         "export.options:Export",
-        "export.build:run",
+        "export.savedmodel:run",
     ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",

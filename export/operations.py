@@ -5,8 +5,8 @@ import os
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-# Stock images have TensorFlow's own operations and those of the TF Text they were built with:
-# 2.12.1 in images 2.15 to 2.19, 2.20.0 since. Image -> what it was the first to have.
+# Stock images have TensorFlow's own operations and those of the TF Text that they were built with:
+# 2.12.1 in images 2.15 to 2.19, 2.20.0 since. Image: the operations it was the first to have.
 _TEXT_OPERATIONS = {
     "2.15": frozenset(
         ["CaseFoldUTF8", "FastBertNormalize", "FastWordpieceTokenizeWithOffsets"]
@@ -19,31 +19,29 @@ _TEXT_OPERATIONS = {
 }
 FIRST_IMAGE = "2.15"
 
-# Operations of TensorFlow that need Python at the time of the request.
+# Operations of TensorFlow that run Python code at the time of the request.
 _PYTHON_OPERATIONS = frozenset(["EagerPyFunc", "PyFunc", "PyFuncStateless"])
-# The server compiles nothing unless it is told to, and then a function that must be fails.
+# By default the server compiles nothing, and a function that must be compiled fails.
 _MUST_COMPILE = "_XlaMustCompile"
 
 
-def read(path):
-    """The SavedModel message of the version in the directory `path`."""
+def read(path: str) -> saved_model_pb2.SavedModel:
+    """Reads the SavedModel message of the version in the directory `path`."""
     with open(os.path.join(path, "saved_model.pb"), "rb") as file:
         return saved_model_pb2.SavedModel.FromString(file.read())
 
 
-def check(saved_model):
-    """Refuses a SavedModel that some stock image since 2.15 cannot run.
-
-    Args:
-      saved_model: SavedModel message.
+def check(saved_model: saved_model_pb2.SavedModel) -> list[str]:
+    """Refuses a SavedModel that a stock image since 2.15 cannot run.
 
     Returns:
-      sorted list of the operations beyond TensorFlow's own.
+      The operations beyond TensorFlow's own, sorted.
 
     Raises:
       ValueError: names each offending operation and the first image that has it, if any.
     """
-    names, compiled = set(), set()
+    names: set[str] = set()
+    compiled: set[str] = set()
     for meta_graph in saved_model.meta_graphs:
         library = meta_graph.graph_def.library.function
         names.update(node.op for node in meta_graph.graph_def.node)
@@ -60,7 +58,7 @@ def check(saved_model):
     return sorted(name for name in names if not _is_core(name))
 
 
-def _problem(name):
+def _problem(name: str) -> str | None:
     if name in _PYTHON_OPERATIONS:
         return f"{name} runs Python code, which no image does"
     if _is_core(name) or name in _TEXT_OPERATIONS[FIRST_IMAGE]:
@@ -69,13 +67,13 @@ def _problem(name):
     return f"{name} is first in image {image}" if image else f"{name} is in no image"
 
 
-def _is_core(name):
+def _is_core(name: str) -> bool:
     """TensorFlow has a wrapper for each of its own operations, and for no other."""
     return hasattr(tf.raw_ops, name)
 
 
-def smallest_image():
-    """The oldest image that is supported: the one of the TensorFlow that exported.
+def smallest_image() -> str:
+    """The oldest supported image: that of the TensorFlow that exports.
 
     Older ones have the operations, but a later TensorFlow may give them attributes that an
     older one does not know.

@@ -1,6 +1,55 @@
 """Export a trained classifier as a SavedModel: texts in, answers out.  --help lists every flag."""
 
+import time
+
 from bert_tf import commands
+from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.errors import InputError
+from bert_tf.examples import packing
+from export.options import Export
+
+EXPORTABLE = ("classify", "regress")
+
+
+def run(options: Export) -> None:
+    """Exports the model directory that the options name and prints a report.
+
+    Raises:
+      InputError: no such model, or of a kind that cannot be exported.
+    """
+    start = time.monotonic()
+    directory = ModelDirectory.open(options.model_dir)
+    max_seq_length = check(directory, options.max_seq_length)
+
+    from export import version  # TensorFlow takes seconds to load; wrong input is refused before
+
+    model = directory.build_model(options.weights)
+    exported = version.write(
+        model, directory, options.export_dir, max_seq_length, options.chunk_rows
+    )
+    version.report(exported, directory.metadata, time.monotonic() - start)
+
+
+def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
+    """Refuses what cannot be exported; returns the length to export with.
+
+    Args:
+      max_seq_length: tokens per example; None: as in training.
+
+    Raises:
+      InputError: the model is of another kind, or the length does not fit it.
+    """
+    metadata = directory.metadata
+    if metadata.kind not in EXPORTABLE:
+        raise InputError(
+            f"--model_dir={directory.path} holds a model of kind {metadata.kind!r} "
+            f"(task {metadata.task!r}); exportable kinds: {', '.join(EXPORTABLE)}, which "
+            "run_classifier.py trains."
+        )
+    max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length
+    packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * metadata.num_texts)
+    return max_seq_length
+
 
 if __name__ == "__main__":
     commands.run("export")

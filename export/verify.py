@@ -1,16 +1,21 @@
 """The exported graph against the Python path: the tokenizer, packing and model of evaluation."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
+from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.examples import batching, packing
+from bert_tf.modeling.models import ClassifierModel
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.module import IDS_SIGNATURE, TEXT_SIGNATURE, text_names
 
-# Largest difference of logits, in units of the largest logit or of 1 where that is smaller.
+# Largest difference of logits, relative to the largest logit, or to 1 if that is smaller.
 _TOLERANCE = 1e-5
 
-# Lengths from nothing to more than fits, and characters that tokenizers disagree about.
+# Lengths from 0 to more than fits, and characters that tokenizers disagree about.
 _TEXTS = (
     "A text like those that the model will see.",
     "",
@@ -24,47 +29,44 @@ _TEXTS = (
 
 
 class Mismatch(ValueError):
-    """The exported graph answers otherwise than the Python path."""
+    """The exported graph gives other answers than the Python path."""
 
 
-def python_inputs(directory, max_seq_length, rows):
+def python_inputs(
+    directory: ModelDirectory, max_seq_length: int, rows: Sequence[tuple[str, ...]]
+) -> dict[str, npt.NDArray[np.int32]]:
     """The encoder's inputs as training and evaluation make them.
 
     Args:
-      directory: `ModelDirectory`.
-      max_seq_length: int.
-      rows: list of B tuples of one or two str.
+      rows: B tuples of one or two texts.
 
     Returns:
-      dict of int32 [B T], padded to the longest row.
+      [B T] each, padded to the longest row.
     """
     tokenizer = WordPieceTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
     packed = []
     for row in rows:
         ids_a, ids_b = (*map(tokenizer.encode, row), None)[:2]
         packed.append(packing.pack(ids_a, ids_b, directory.vocabulary, max_seq_length))
-    return batching.encoder_inputs(*map(list, zip(*packed, strict=True)))
+    word_ids, type_ids = zip(*packed, strict=True)
+    return batching.encoder_inputs(word_ids, type_ids)
 
 
-def largest_difference(path, model, directory, max_seq_length):
+def largest_difference(
+    path: str, model: ClassifierModel, directory: ModelDirectory, max_seq_length: int
+) -> float:
     """Loads the SavedModel at `path` and compares the logits of both its signatures.
 
-    Returns:
-      float, the largest difference.
-
     Raises:
-      Mismatch: it is above what float32 rounding explains.
+      Mismatch: a difference is larger than float32 rounding explains.
     """
-    if directory.metadata.num_texts == 1:
-        examples = [(text,) for text in _TEXTS]
-    else:
-        examples = list(zip(_TEXTS, _TEXTS[3:] + _TEXTS[:3], strict=True))
+    second_texts = _TEXTS[3:] + _TEXTS[:3]
+    num_texts = directory.metadata.num_texts
+    examples = list(zip(*(_TEXTS, second_texts)[:num_texts], strict=True))
     batch = python_inputs(directory, max_seq_length, examples)
     want = np.asarray(model(batch, training=False)["logits"])
     loaded = tf.saved_model.load(path)
-    columns = zip(
-        text_names(directory.metadata.num_texts), zip(*examples, strict=True), strict=True
-    )
+    columns = zip(text_names(num_texts), zip(*examples, strict=True), strict=True)
     texts = {name: tf.constant(column) for name, column in columns}
     ids = {name: tf.constant(x) for name, x in batch.items()}
     largest = 0.0

@@ -1,49 +1,79 @@
-"""Writes a version of a served model: complete and checked, or not at all."""
+"""A version of a served model: written completely and checked, or not at all; then reported."""
 
+import dataclasses
 import os
 import tempfile
 
 import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from bert_tf import files
+from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
-from export import operations, report, verify, warmup
-from export.module import ServingModule
+from bert_tf.modeling.models import ClassifierModel
+from export import operations, verify, warmup
+from export.module import ServingModule, text_names
 
 
-def write(model, directory, export_dir, max_seq_length, piece_rows):
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """A version that was written.
+
+    Attributes:
+      path: the version's directory.
+      operations: those that are not TensorFlow's own.
+      difference: largest difference of a logit from the Python path.
+    """
+
+    path: str
+    model_name: str
+    saved_model: saved_model_pb2.SavedModel
+    operations: list[str]
+    difference: float
+
+
+def write(
+    model: ClassifierModel,
+    directory: ModelDirectory,
+    export_dir: str,
+    max_seq_length: int,
+    chunk_rows: int,
+) -> Exported:
     """Writes the next version under a temporary name, checks it and renames it.
 
     Args:
-      model: `bert_tf.modeling.models.ClassifierModel` with weights.
-      directory: `ModelDirectory` that describes it.
-      export_dir: str, base path; versions are its numeric sub-directories.
-      max_seq_length: int.
-      piece_rows: int, rows computed together.
-
-    Returns:
-      `report.Exported`.
+      model: the model with its weights.
+      directory: describes the model.
+      export_dir: base path; versions are its numeric sub-directories.
+      max_seq_length: tokens per example, special tokens included.
+      chunk_rows: maximum rows that are computed together.
     """
     path = os.path.join(export_dir, str(next_version(export_dir)))
     model_name = os.path.basename(os.path.abspath(export_dir))
     with files.replacing_directory(path) as temporary:
-        _save(model, directory, temporary, max_seq_length, piece_rows)
+        _save(model, directory, temporary, max_seq_length, chunk_rows)
         saved_model = operations.read(temporary)
         foreign = operations.check(saved_model)
         difference = verify.largest_difference(temporary, model, directory, max_seq_length)
         warmup.write(temporary, directory, max_seq_length, model_name)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return report.Exported(path, model_name, saved_model, foreign, difference)
+    return Exported(path, model_name, saved_model, foreign, difference)
 
 
-def next_version(export_dir):
-    """1 + the largest numeric name in `export_dir`, whatever it names; 1 if there is none."""
+def next_version(export_dir: str) -> int:
+    """1 + the largest numeric name in `export_dir`, whatever it is; 1 if there is none."""
     names = os.listdir(export_dir) if os.path.isdir(export_dir) else []
     return 1 + max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
 
-def _save(model, directory, path, max_seq_length, piece_rows):
+def _save(
+    model: ClassifierModel,
+    directory: ModelDirectory,
+    path: str,
+    max_seq_length: int,
+    chunk_rows: int,
+) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         labels_file = None
         if directory.metadata.kind == "classify":
@@ -51,5 +81,51 @@ def _save(model, directory, path, max_seq_length, piece_rows):
             files.write_text(
                 labels_file, "".join(f"{label}\n" for label in directory.metadata.labels)
             )
-        module = ServingModule(model, directory, labels_file, max_seq_length, piece_rows)
+        module = ServingModule(model, directory, labels_file, max_seq_length, chunk_rows)
         tf.saved_model.save(module, path, signatures=module.signatures())
+
+
+def report(exported: Exported, metadata: ModelMetadata, seconds: float) -> None:
+    """Prints what was exported in how many seconds, what it needs, how to serve it and ask it."""
+    megabytes = _num_bytes(exported.path) / 1e6
+    print(f"Exported {exported.path}: {megabytes:.1f} MB in {seconds:.1f} s.")
+    (meta_graph,) = exported.saved_model.meta_graphs
+    for name, signature in sorted(meta_graph.signature_def.items(), reverse=True):
+        if signature.inputs:
+            print(f"  {name}: {_tensors(signature.inputs)} -> {_tensors(signature.outputs)}")
+    if metadata.labels:
+        print(f"  labels: {', '.join(metadata.labels)}")
+    print(
+        f"  operations beyond TensorFlow's own: {', '.join(exported.operations)}; "
+        f"every TensorFlow Serving image since {operations.FIRST_IMAGE} has them\n"
+        f"  smallest supported image: {operations.smallest_image()}, of the same TensorFlow\n"
+        f"  largest difference from the Python path: {exported.difference:.1e}"
+    )
+    base_path = os.path.dirname(exported.path)
+    texts = " ".join(f'--{name}="..."' for name in text_names(metadata.num_texts))
+    texts = '"a text"' if metadata.num_texts == 1 else texts
+    print(
+        f"Serve it: python -m serving --model_name={exported.model_name} "
+        f"--model_base_path={base_path}\n"
+        f"Ask it:   python -m serving.client --model_name={exported.model_name} {texts}",
+        flush=True,
+    )
+
+
+def _tensors(infos: dict[str, meta_graph_pb2.TensorInfo]) -> str:
+    """Names, types and axes of inputs or outputs."""
+    return ", ".join(f"{name} {_tensor(infos[name])}" for name in sorted(infos))
+
+
+def _tensor(info: meta_graph_pb2.TensorInfo) -> str:
+    sizes = [dim.size for dim in info.tensor_shape.dim]
+    axes = [letter if size < 0 else str(size) for letter, size in zip("BT", sizes, strict=False)]
+    return f"{tf.as_dtype(info.dtype).name} [{' '.join(axes)}]"
+
+
+def _num_bytes(path: str) -> int:
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(path)
+        for name in names
+    )

@@ -1,28 +1,28 @@
-"""Warm-up requests: a server runs them before it says that a version is available."""
+"""Warm-up requests: a server runs them before it reports that a version is available."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
+from bert_tf.checkpoints.model_directory import ModelDirectory
 from export import verify
 from export.module import IDS_SIGNATURE, TEXT_SIGNATURE, text_names
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
-
 _BATCH_SIZES = (1, 8)
 _SENTENCE = "The server runs this text once before it answers."
 
 
-def write(path, directory, max_seq_length, model_name):
-    """Writes the warm-up file: both signatures, each in the batch sizes most often sent.
+def write(path: str, directory: ModelDirectory, max_seq_length: int, model_name: str) -> None:
+    """Writes the warm-up file: both signatures, each in the most common batch sizes.
 
     Args:
-      path: str, the version's directory.
-      directory: `ModelDirectory`.
-      max_seq_length: int, of the exported graph.
-      model_name: str.
+      path: the version's directory.
+      max_seq_length: of the exported graph.
     """
     names = text_names(directory.metadata.num_texts)
     file = os.path.join(path, WARMUP_FILE)
@@ -36,7 +36,7 @@ def write(path, directory, max_seq_length, model_name):
             writer.write(_record(model_name, IDS_SIGNATURE, ids))
 
 
-def _record(model_name, signature_name, feeds):
+def _record(model_name: str, signature_name: str, feeds: Mapping[str, Any]) -> bytes:
     """A serialized PredictionLog."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = model_name

@@ -65,6 +65,6 @@ def cases(model_directory, tmp_path_factory):
         directory = model_directory(kind, num_texts)
         model = lib.new_model(directory.config, directory.metadata)
         base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
-        exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, piece_rows=5)
+        exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
         cases[kind, num_texts] = Case(model, directory, exported)
     return cases

@@ -157,5 +157,5 @@ def test_a_failed_export_leaves_nothing_behind(cases, tmp_path, monkeypatch):
 
     monkeypatch.setattr(version.verify, "largest_difference", fail)
     with pytest.raises(KeyboardInterrupt):
-        version.write(case.model, case.directory, str(tmp_path), 31, piece_rows=5)
+        version.write(case.model, case.directory, str(tmp_path), 31, chunk_rows=5)
     assert os.listdir(tmp_path) == []
