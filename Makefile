@@ -1,36 +1,47 @@
 # Each target sets up what it needs; PYTHON names the interpreter to make the environment from.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(shell grep '^pytest' requirements-dev.txt)
+PYTEST := $(shell grep -o '^pytest>[^ ]*' requirements-dev.txt)
 
-.PHONY: setup test test-beam lint quickstart clean
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-beam lint wheel quickstart clean
 
-setup: .venv/complete
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | awk '{printf "  make %-11s", $$1; $$1 = ""; print}'
 
-.venv/complete: requirements.txt requirements-dev.txt requirements-quickstart.txt
+setup: .venv/complete  ## make the environment in .venv, with bert-tf in it
+
+.venv/complete: requirements.txt requirements-dev.txt requirements-quickstart.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --requirement requirements.txt --requirement requirements-dev.txt
 	$(BIN)/pip install --quiet --no-deps --requirement requirements-quickstart.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-test: setup lint
+quickstart: setup  ## run the whole path on real text and real weights
+	$(BIN)/python quickstart.py
+
+test: setup lint  ## run the linters and all tests, the wheel's included
 	$(BIN)/python -m pytest
 
-# Apache Beam needs an older protobuf, so its tests have an environment of their own.
-test-beam: .venv-beam/complete
-	.venv-beam/bin/python -m pytest tests/records/test_beam*.py
+# Apache Beam needs an older protobuf, so its tests have their own environment.
+test-beam: .venv-beam/complete  ## run the tests of the Apache Beam pipeline
+	.venv-beam/bin/python -m pytest tests/records/beam
 
-.venv-beam/complete: requirements-beam.txt
+.venv-beam/complete: requirements-beam.txt requirements-dev.txt
 	$(PYTHON) -m venv .venv-beam
 	.venv-beam/bin/pip install --quiet --requirement requirements-beam.txt "$(PYTEST)"
 	touch $@
 
-lint: setup
+lint: setup  ## check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
-quickstart: setup
-	$(BIN)/python quickstart.py
+wheel: setup  ## build the wheel in dist/
+	rm -rf build dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	rm -rf build
 
-clean:
-	rm -rf .venv .venv-beam quickstart models
+clean:  ## remove everything that make and the quickstart write
+	rm -rf .venv .venv-beam build dist quickstart models *.egg-info

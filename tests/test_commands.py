@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -129,3 +130,15 @@ def test_each_command_has_one_entry_in_a_checkout():
 def test_the_scripts_say_what_the_commands_say(name, script):
     docstring = ast.get_docstring(ast.parse((ROOT / script).read_text()))
     assert docstring == f"{commands.COMMANDS[name].summary}  --help lists every flag."
+
+
+def test_the_documentation_pairs_each_command_with_its_entry_in_a_checkout():
+    text = (ROOT / "docs" / "installation.md").read_text()
+    rows = re.findall(r"^\| `bert-tf (\w+)` \| `python (.+)` \|$", text, re.MULTILINE)
+    assert dict(rows) == {name: in_a_checkout(path) for path, name in entries()}
+
+
+def in_a_checkout(path):
+    """What starts a file: the script at the root, or the module after -m."""
+    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__main__")
+    return f"-m {module}" if "/" in path else path

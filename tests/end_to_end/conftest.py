@@ -1,12 +1,15 @@
 """A tiny BERT on disk, in the layout of a Hugging Face directory, and a way to run commands."""
 
+import contextlib
 import importlib.util
 import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -127,3 +130,32 @@ def environment():
     """The environment for a command: no GPU, quiet, `python` is the one that runs the tests."""
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     return os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", "PATH": path}
+
+
+@pytest.fixture
+def free_port():
+    """A port on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture
+def server():
+    """`server(command, folder, environment, port)`: the command while it accepts connections."""
+    return _server
+
+
+@contextlib.contextmanager
+def _server(command, folder, environment, port):
+    process = subprocess.Popen(command, cwd=folder, env=environment)
+    try:
+        end = time.monotonic() + 120
+        while time.monotonic() < end and process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.2)
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0

@@ -5,9 +5,7 @@ import json
 import pathlib
 import re
 import shlex
-import socket
 import subprocess
-import time
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
 
@@ -19,18 +17,17 @@ def commands():
     return [line.strip() for line in lines if line.strip()]
 
 
-def test_all_commands_of_the_readme_run_in_their_order(checkout, tiny_bert, environment):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def test_all_commands_of_the_readme_run_in_their_order(
+    checkout, tiny_bert, environment, server, free_port
+):
     answers = []
     with contextlib.ExitStack() as stack:
         for command in commands():
             arguments = shlex.split(
-                command.replace("$BERT", str(tiny_bert)).replace("8501", str(port))
+                command.replace("$BERT", str(tiny_bert)).replace("8501", str(free_port))
             )
             if arguments[1:3] == ["-m", "serving"]:
-                stack.enter_context(server(arguments, checkout, environment, port))
+                stack.enter_context(server(arguments, checkout, environment, free_port))
             else:
                 answers.append(finished(arguments, checkout, environment))
     scripts = " ".join(commands())
@@ -54,19 +51,3 @@ def finished(arguments, checkout, environment):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-@contextlib.contextmanager
-def server(arguments, checkout, environment, port):
-    """A server that accepts connections, stopped at the end."""
-    process = subprocess.Popen(arguments, cwd=checkout, env=environment)
-    try:
-        end = time.monotonic() + 120
-        while time.monotonic() < end and process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.2)
-        yield
-    finally:
-        process.terminate()
-        assert process.wait(timeout=30) == 0
