@@ -50,7 +50,7 @@ class Case:
     dtype: str = "float32"
     optimizer: str = "adamw"
     lengths: tuple = ()  # shorter ones that a piece may have
-    num_pieces: int = 1
+    num_micro_batches: int = 1
     recompute: bool = False
     in_loop: int = 0  # updates that one program makes; 0: one, as in training
     runs_here: bool = True  # compiled and run on this CPU too
@@ -73,8 +73,8 @@ CASES = (
     Case(2, 512, 77, dtype="bfloat16"),
     Case(32, 512, 77, dtype="bfloat16", recompute=True, runs_here=False),
     Case(32, 512, 77, dtype="bfloat16", runs_here=False),
-    Case(16, 128, 20, dtype="bfloat16", num_pieces=2, runs_here=False),
-    Case(8, 128, 20, num_layers=2, hidden_size=128, optimizer="lamb", lengths=(64,), num_pieces=2),
+    Case(16, 128, 20, dtype="bfloat16", num_micro_batches=2, runs_here=False),
+    Case(8, 128, 20, num_layers=2, hidden_size=128, optimizer="lamb", lengths=(64,), num_micro_batches=2),
     Case(8, 128, 20, num_layers=2, hidden_size=128, in_loop=5),
     Case(32, 128, 20, num_layers=4, hidden_size=256),
     Case(32, 128, 20, num_layers=4, hidden_size=256, recompute=True),
@@ -99,7 +99,7 @@ def new_step(case):
     from bert_tf.training.optimization.optimizer import LAMB, AdamW
     from bert_tf.training.optimization.schedules import Schedule
     from bert_tf.training.step import objectives, recomputation
-    from bert_tf.training.step.update import Update
+    from bert_tf.training.step.update import StaticShapes, Update
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
     model = models.PretrainingModel(case.config)
@@ -107,18 +107,19 @@ def new_step(case):
     optimizer = {"adamw": AdamW, "lamb": LAMB}[case.optimizer](
         [variable.value for variable in model.trainable_variables],
         Schedule(1e-4, 1000, 100),
-        roles=parameter_groups.of(model),
+        groups=parameter_groups.of(model),
         weight_decay_rate=0.01,
         bias_correction=True,
         max_grad_norm=1.0,
     )
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     update = Update(
-        model, objectives.PRETRAINING, optimizer, strategy, random_seed=3, jit_compile=True
+        model, objectives.PRETRAINING["mlm_nsp"], optimizer, strategy, random_seed=3, jit_compile=True
     )
     batch = {name: tf.constant(values) for name, values in new_batch(case).items()}
     specification = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()}
-    step = update.with_shapes(specification, (*case.lengths, case.num_tokens))
+    lengths = (*case.lengths, case.num_tokens)
+    step = update.with_static_shapes(StaticShapes(specification, lengths))
     first = tf.constant(1, tf.int64)
     return (in_loop(step, case.in_loop) if case.in_loop else step), (batch, first)
 
@@ -143,7 +144,8 @@ def new_batch(case):
     from bert_tf.records.read import micro_batches
 
     rng = np.random.default_rng(3)
-    shape = (case.num_pieces, case.num_rows // case.num_pieces)
+    shape = (case.num_micro_batches, case.num_rows // case.num_micro_batches)
+    row_numbers = np.arange(case.num_rows, dtype=np.int32).reshape(shape)
     rows, slots = (*shape, case.num_tokens), (*shape, case.num_predictions)
     vocab_size = case.config.vocab_size
     return {
@@ -154,7 +156,8 @@ def new_batch(case):
         "masked_lm_ids": rng.integers(0, vocab_size, slots, dtype=np.int32),
         "masked_lm_weights": np.ones(slots, np.float32),
         "next_sentence_labels": np.zeros(shape, np.int32),
-        micro_batches.BUCKET: np.full(case.num_pieces, len(case.lengths), np.int32),
+        micro_batches.ROW_NUMBERS: row_numbers,
+        micro_batches.BUCKET: np.full(case.num_micro_batches, len(case.lengths), np.int32),
     }
 
 

@@ -1,4 +1,4 @@
-"""What a run runs on: versions and devices, nothing of who runs it."""
+"""Software versions and devices of a run; nothing that identifies its user."""
 
 import os
 import platform
@@ -11,13 +11,9 @@ import tensorflow as tf
 import bert_tf
 
 
-def describe(strategy=None):
-    """Dict from name to text.
-
-    Args:
-      strategy: `tf.distribute.Strategy`, or None.
-    """
-    found = {
+def describe(strategy: tf.distribute.Strategy) -> dict[str, str]:
+    """Names and values, as reports show them."""
+    values = {
         "bert_tf": bert_tf.__version__,
         "Python": platform.python_version(),
         "TensorFlow": tf.__version__,
@@ -25,18 +21,17 @@ def describe(strategy=None):
         "NumPy": np.__version__,
         "System": f"{platform.system()} {platform.release()} {platform.machine()}",
         "Processor": _processor(),
-        "Cores": str(len(os.sched_getaffinity(0))) if sys.platform == "linux" else os.cpu_count(),
+        "Cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         "Memory": _memory(),
         "Accelerators": _accelerators(strategy),
         "Layers compute in": keras.config.dtype_policy().compute_dtype,
+        "Strategy": type(strategy).__name__.removesuffix("V1"),
+        "Replicas": strategy.num_replicas_in_sync,
     }
-    if strategy:
-        found["Strategy"] = type(strategy).__name__.removesuffix("V1")
-        found["Replicas"] = str(strategy.num_replicas_in_sync)
-    return {name: str(value) for name, value in found.items()}
+    return {name: str(value) for name, value in values.items()}
 
 
-def _processor():
+def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model n")]
@@ -45,7 +40,7 @@ def _processor():
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _memory():
+def _memory() -> str:
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
@@ -53,11 +48,11 @@ def _memory():
     return f"{size / 2**30:.0f} GiB"
 
 
-def _accelerators(strategy):
-    counts = {}
+def _accelerators(strategy: tf.distribute.Strategy) -> str:
+    counts: dict[str, int] = {}
     for device in tf.config.list_physical_devices("GPU"):
         name = tf.config.experimental.get_device_details(device).get("device_name", "GPU")
         counts[name] = counts.get(name, 0) + 1
-    if isinstance(strategy, tf.distribute.TPUStrategy):  # they may be those of other hosts
+    if isinstance(strategy, tf.distribute.TPUStrategy):  # the cores may be on other hosts
         counts["TPU core"] = strategy.num_replicas_in_sync
     return ", ".join(f"{count} x {name}" for name, count in counts.items()) or "none"

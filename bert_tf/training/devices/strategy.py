@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -9,18 +10,12 @@ from bert_tf.errors import InputError
 
 _TF_CONFIG = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}},'
-    " the index its own on each host."
+    " with its own index on each host."
 )
 
 
-def make(distribution_strategy):
-    """Makes the strategy that `--distribution_strategy` names.
-
-    Args:
-      distribution_strategy: "auto", "one_device", "mirrored" or "multi_worker".
-
-    Returns:
-      `tf.distribute.Strategy`.
+def make(distribution_strategy: str) -> tf.distribute.Strategy:
+    """Creates the strategy that `--distribution_strategy` names.
 
     Raises:
       InputError: multi_worker without TF_CONFIG, or a TF_CONFIG that names no cluster.
@@ -29,7 +24,7 @@ def make(distribution_strategy):
         return tf.distribute.MultiWorkerMirroredStrategy()
     if distribution_strategy == "multi_worker":
         raise InputError(
-            "--distribution_strategy=multi_worker needs the environment variable TF_CONFIG, with "
+            "--distribution_strategy=multi_worker needs the environment variable TF_CONFIG with "
             f"two or more workers: {_TF_CONFIG}"
         )
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
@@ -39,50 +34,41 @@ def make(distribution_strategy):
     return tf.distribute.OneDeviceStrategy(gpus[0] if gpus else "/cpu:0")
 
 
-def mirrored(devices):
-    """One replica on each device.
-
-    Args:
-      devices: list of device names, all GPUs or all CPUs.
-
-    Returns:
-      `tf.distribute.MirroredStrategy`.
-    """
-    # On CPUs the default, collective operations, ties the process to one number of replicas.
+def mirrored(devices: Sequence[str]) -> tf.distribute.MirroredStrategy:
+    """One replica on each device; the devices are all GPUs or all CPUs."""
+    # On CPUs the default, collective operations, allows one number of replicas per process.
     on_gpus = "GPU" in devices[0].upper()
     cross_device_ops = None if on_gpus else tf.distribute.ReductionToOneDevice()
     return tf.distribute.MirroredStrategy(devices, cross_device_ops=cross_device_ops)
 
 
-def _num_workers():
+def _num_workers() -> int:
     """Processes that TF_CONFIG names; 0 without it."""
     text = os.environ.get("TF_CONFIG")
     if not text:
         return 0
     try:
-        found = json.loads(text)
+        config = json.loads(text)
     except ValueError as error:
         raise InputError(
-            f"The environment variable TF_CONFIG is not JSON ({error}): {text!r}. It should be as "
-            f"in {_TF_CONFIG}"
+            f"The environment variable TF_CONFIG is not JSON ({error}): {text!r}. It should "
+            f"look like {_TF_CONFIG}"
         ) from None
-    cluster = found.get("cluster", {}) if isinstance(found, dict) else None
+    cluster = config.get("cluster", {}) if isinstance(config, dict) else None
     if not isinstance(cluster, dict):
         raise InputError(
-            f"The environment variable TF_CONFIG is {text!r}; it should be as in {_TF_CONFIG}"
+            f"The environment variable TF_CONFIG is {text!r}; it should look like {_TF_CONFIG}"
         )
     return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker"))
 
 
-def local_replicas(strategy, context=None):
-    """The replicas of this process, or of one host of the several that it steers (TPU slices).
+def local_replicas(
+    strategy: tf.distribute.Strategy, context: tf.distribute.InputContext | None = None
+) -> range:
+    """Numbers of the replicas of this process, or of one of the hosts that it controls (TPUs).
 
     Args:
-      strategy: `tf.distribute.Strategy`.
-      context: `tf.distribute.InputContext` of the host that reads for them, or None.
-
-    Returns:
-      range of their numbers among all replicas.
+      context: of the host that reads for the replicas; None: this process.
     """
     if context is not None and context.num_input_pipelines > 1:
         here = strategy.num_replicas_in_sync // context.num_input_pipelines
@@ -97,12 +83,8 @@ def local_replicas(strategy, context=None):
     return range(worker * here, (worker + 1) * here)
 
 
-def check_batch_size(strategy, batch_size):
-    """Refuses a global batch that the replicas cannot share evenly.
-
-    Raises:
-      InputError: `batch_size` is no multiple of the number of replicas.
-    """
+def check_batch_size(strategy: tf.distribute.Strategy, batch_size: int) -> None:
+    """Raises InputError if the replicas cannot share a global batch evenly."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(

@@ -1,44 +1,40 @@
-"""The TPU that the flags name: found, connected to and made ready; or what was tried instead."""
+"""Finds, connects to and initializes the TPU that the flags name; errors say what was tried."""
 
 import contextlib
 import os
 import socket
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.options.training import Devices
 
 _LOCAL = "local"
-_SECONDS = 10.0  # to wait for an answer at the most
-_RELEASED_CORES = 8  # of --num_tpu_cores; whoever leaves the flag out says nothing about cores
+_SECONDS = 10.0  # maximum wait for an answer
+_RELEASED_CORES = 8  # default of --num_tpu_cores, which therefore fits any number of cores
 
 _WAYS_OUT = {
     "local": (
-        "local is the TPU of the machine that this runs on: a TPU VM, with a build of TensorFlow "
-        "for TPUs (tensorflow-tpu). Elsewhere name one, --tpu_name=NAME or grpc://host:port"
+        "local is the TPU of this machine, which must be a TPU VM with a build of TensorFlow for "
+        "TPUs (tensorflow-tpu). Elsewhere name a TPU with --tpu_name=NAME or grpc://host:port"
     ),
-    "address": "The TPU must be up, and its port open to this machine",
+    "address": "The TPU must be running, and its port open to this machine",
     "name": (
-        "A name is looked up with Google's API: that takes the package cloud-tpu-client, "
-        "credentials, and outside of Google's cloud --tpu_zone and --gcp_project too. "
-        "--tpu_name=grpc://host:port takes none of them"
+        "Looking up a name takes Google's API: the package cloud-tpu-client, credentials, and "
+        "outside of Google's cloud also --tpu_zone and --gcp_project. "
+        "--tpu_name=grpc://host:port needs none of them"
     ),
 }
 
 
-def make(options):
+def make(options: Devices) -> tf.distribute.TPUStrategy:
     """A strategy over all cores of the TPU that the flags name.
 
-    One process, this one, steers all hosts of a slice.
-
-    Args:
-      options: `options.Devices` with `use_tpu`.
-
-    Returns:
-      `tf.distribute.TPUStrategy`.
+    This one process controls all hosts of a slice.
 
     Raises:
-      InputError: there is no such TPU, it does not answer, or has not --num_tpu_cores.
+      InputError: there is no such TPU, it does not answer, or does not have --num_tpu_cores.
     """
     flag, name = _named(options)
     kind = _LOCAL if name == _LOCAL else "address" if name.startswith("grpc://") else "name"
@@ -47,9 +43,9 @@ def make(options):
             resolver = _resolved(name, options)
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except Exception as error:  # of sockets, of TensorFlow, of whichever client looks names up
+    except Exception as error:  # from sockets, TensorFlow or the client that looks names up
         raise InputError(
-            f"{flag}{name}: no TPU can be used there ({_reason(error)}). {_WAYS_OUT[kind]}. "
+            f"{flag}{name}: no usable TPU there ({_reason(error)}). {_WAYS_OUT[kind]}. "
             "--use_tpu=false trains on the CPU or on GPUs."
         ) from error
     strategy = tf.distribute.TPUStrategy(resolver)
@@ -57,15 +53,15 @@ def make(options):
     return strategy
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if "No OpKernel was registered" in text:
-        return "this build of TensorFlow knows no TPUs"
+        return "this build of TensorFlow does not support TPUs"
     return text
 
 
-def _named(options):
-    """(what it was named by, name)."""
+def _named(options: Devices) -> tuple[str, str]:
+    """What names the TPU, and the name."""
     if options.tpu_name:
         return "--tpu_name=", options.tpu_name
     if options.master:
@@ -75,8 +71,8 @@ def _named(options):
     return "--use_tpu without --tpu_name: ", _LOCAL
 
 
-def _resolved(name, options):
-    """A resolver whose hosts, if they are others than this one, take connections."""
+def _resolved(name: str, options: Devices) -> tf.distribute.cluster_resolver.TPUClusterResolver:
+    """A resolver whose hosts, unless it is this one, accept connections."""
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
         name, zone=options.tpu_zone, project=options.gcp_project
     )
@@ -90,8 +86,8 @@ def _resolved(name, options):
 
 
 @contextlib.contextmanager
-def _answers_within(seconds):
-    """Of connections that are made inside, those too that have no limit of their own."""
+def _answers_within(seconds: float) -> Iterator[None]:
+    """Limits every connection that is opened inside and sets no limit of its own."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:
@@ -100,9 +96,9 @@ def _answers_within(seconds):
         socket.setdefaulttimeout(before)
 
 
-def _check_cores(options, found):
-    if options.num_tpu_cores not in (found, _RELEASED_CORES):
+def _check_cores(options: Devices, num_cores: int) -> None:
+    if options.num_tpu_cores not in (num_cores, _RELEASED_CORES):
         raise InputError(
-            f"--num_tpu_cores={options.num_tpu_cores}, and the TPU has {found}. Leave the flag out "
-            "to use all of them, which is what can be done."
+            f"--num_tpu_cores={options.num_tpu_cores}, but the TPU has {num_cores}, and a run uses "
+            "all of them. Leave the flag out."
         )

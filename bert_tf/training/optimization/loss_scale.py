@@ -11,11 +11,11 @@ class LossScale(tf.Module):
     """The factor that lifts small gradients above float16's underflow, found by trial.
 
     It doubles after `growth_steps` good updates in a row. An update whose gradients are not all
-    finite is skipped and halves it. Such an update has used up its examples: the next one gets
-    the next batch. For the optimizer it has not happened: the learning rate, the bias correction
-    and the moments stay where they were.
+    finite is skipped and halves it. A skipped update has used up its examples: the next one gets
+    the next batch. The optimizer ignores it: learning rate, bias correction and moments do not
+    change.
 
-    Made under the strategy's scope; its variables belong in the checkpoint.
+    Create it under the strategy's scope; its variables belong in the checkpoint.
 
     Attributes:
       value: float32 variable, the factor.
@@ -23,24 +23,29 @@ class LossScale(tf.Module):
       num_skipped: int64 variable, updates skipped so far.
     """
 
-    def __init__(self, initial=2.0**15, growth_steps=2000):
+    def __init__(self, initial: float = 2.0**15, growth_steps: int = 2000) -> None:
         super().__init__()
         self._growth_steps = growth_steps
         self.value = tf.Variable(initial, dtype=tf.float32, trainable=False)
         self.num_good = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.num_skipped = tf.Variable(0, dtype=tf.int64, trainable=False)
 
-    def record(self, strategy, is_finite):
-        """Takes note of one update; called in the cross-replica context of a `merge_call`.
+    def record(self, strategy: tf.distribute.Strategy, is_finite: tf.Tensor) -> None:
+        """Records one update; call it in the cross-replica context of a `merge_call`.
 
         Args:
-          strategy: `tf.distribute.Strategy`.
           is_finite: bool scalar of each replica, the same on all; whether the update was good.
         """
         args = (self.num_good, self.num_skipped, is_finite)
         strategy.extended.update(self.value, self._record_one, args=args, group=False)
 
-    def _record_one(self, value, num_good, num_skipped, is_finite):
+    def _record_one(
+        self,
+        value: tf.Variable,
+        num_good: tf.Variable,
+        num_skipped: tf.Variable,
+        is_finite: tf.Tensor,
+    ) -> None:
         grows = tf.logical_and(is_finite, num_good + 1 >= self._growth_steps)
         raised = tf.where(grows, tf.minimum(value * _FACTOR, _LARGEST), value)
         value.assign(tf.where(is_finite, raised, tf.maximum(value / _FACTOR, SMALLEST)))

@@ -6,14 +6,18 @@ gradient of the global batch whatever the number of replicas.
 
 import abc
 import math
-import typing
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.training.optimization.loss_scale import LossScale
+from bert_tf.training.optimization.parameter_groups import ParameterGroup
 
-class _Step(typing.NamedTuple):
-    """Scalars of one update, float32. The corrections are 1 without bias correction."""
+
+class _Step(NamedTuple):
+    """Float32 scalars of one update. The corrections are 1 without bias correction."""
 
     rate: tf.Tensor
     beta_1: tf.Tensor
@@ -23,36 +27,36 @@ class _Step(typing.NamedTuple):
 
 
 class Optimizer(tf.Module, abc.ABC):
-    """What the two share: clipping, the loss scale, Adam's moments in float32.
+    """Clipping, the loss scale and Adam's moments in float32.
 
-    Made under the strategy's scope, so that the moments lie beside the weights.
+    Create it under the strategy's scope, so that the moments are placed with the weights.
 
     Args:
-      variables: list of `tf.Variable`, the weights.
-      schedule: callable from update number to learning rate.
-      roles: list of `roles.Role` of the variables.
+      variables: the weights.
+      schedule: from update number to learning rate.
+      groups: of each variable.
       weight_decay_rate: decay per update and unit learning rate, of the variables that decay.
-      bias_correction: whether the moments are corrected for their start at 0.
+      bias_correction: whether the moments are corrected for starting at 0.
       max_grad_norm: global norm that gradients are clipped to.
-      loss_scale: `loss_scale.LossScale` for layers that compute in float16, or None.
+      loss_scale: for layers that compute in float16, or None.
     """
 
     def __init__(
         self,
-        variables,
-        schedule,
+        variables: Sequence[tf.Variable],
+        schedule: Callable[[tf.Tensor], tf.Tensor],
         *,
-        roles,
-        weight_decay_rate,
-        bias_correction,
-        max_grad_norm,
-        loss_scale=None,
-    ):
+        groups: Sequence[ParameterGroup],
+        weight_decay_rate: float,
+        bias_correction: bool,
+        max_grad_norm: float,
+        loss_scale: LossScale | None = None,
+    ) -> None:
         super().__init__()
         self.schedule = schedule
         self.max_grad_norm = max_grad_norm
         self.loss_scale = loss_scale
-        self._roles = roles
+        self._groups = groups
         self._decay_rate = weight_decay_rate
         self._bias_correction = bias_correction
         self._beta_1, self._beta_2 = 0.9, 0.999  # paper appendix A.2
@@ -60,29 +64,33 @@ class Optimizer(tf.Module, abc.ABC):
         self._first = [tf.Variable(tf.zeros_like(v), trainable=False) for v in variables]
         self._second = [tf.Variable(tf.zeros_like(v), trainable=False) for v in variables]
 
-    def scaled(self, loss):
-        """The loss to differentiate, float32 scalar; `apply` takes the factor out again."""
+    def scaled(self, loss: tf.Tensor) -> tf.Tensor:
+        """The loss to differentiate, float32 scalar; `apply` divides by the factor again."""
         return loss if self.loss_scale is None else loss * self.loss_scale.value
 
-    def learning_rate(self, update):
-        """Learning rate of update number `update`; behind a skipped one, still the one before."""
+    def learning_rate(self, update: tf.Tensor) -> tf.Tensor:
+        """Learning rate of update number `update`; a skipped update does not advance it."""
         return self.schedule(self._updates_made(update))
 
-    def apply(self, gradients, variables, update):
-        """Clips and updates; called in the replica context of `strategy.run`.
+    def apply(
+        self,
+        gradients: Sequence[tf.Tensor | None],
+        variables: Sequence[tf.Variable],
+        update: tf.Tensor,
+    ) -> tf.Tensor:
+        """Clips and updates; call it in the replica context of `strategy.run`.
 
         With a loss scale, an update whose gradients are not all finite changes nothing but the
         scale; see `loss_scale.LossScale`.
 
         Args:
-          gradients: list of dense tensors, or None where a variable has none; equal on all
-            replicas.
-          variables: the list that the optimizer was made with.
+          gradients: dense, None where a variable has none; equal on all replicas.
+          variables: those that the optimizer was created with.
           update: int64 scalar, 1 for the first update, skipped ones included.
 
         Returns:
-          global norm of the gradients before clipping, the loss scale taken out, float32
-          scalar. Where it is not finite, an update with a loss scale was skipped.
+          Global norm of the unscaled gradients before clipping, float32 scalar. If it is not
+          finite, an update with a loss scale was skipped.
         """
         used = [index for index, gradient in enumerate(gradients) if gradient is not None]
         gradients = [gradients[index] for index in used]
@@ -103,7 +111,7 @@ class Optimizer(tf.Module, abc.ABC):
                     variables[index],
                     self._update_one,
                     args=(gradient, self._first[index], self._second[index], step),
-                    kwargs={"role": self._roles[index]},
+                    kwargs={"group": self._groups[index]},
                     group=False,
                 )
             if self.loss_scale is not None:
@@ -114,30 +122,35 @@ class Optimizer(tf.Module, abc.ABC):
         )
         return norm
 
-    def _updates_made(self, update):
-        """Number of the update, skipped ones left out."""
+    def _updates_made(self, update: tf.Tensor) -> tf.Tensor:
+        """Number of the update without skipped ones."""
         num_skipped = 0 if self.loss_scale is None else self.loss_scale.num_skipped
         return tf.cast(update, tf.int64) - num_skipped
 
-    def _step(self, update, is_good):
+    def _step(self, update: tf.Tensor, is_good: tf.Tensor) -> _Step:
         update = tf.cast(self._updates_made(update), tf.float32)
         rate, beta_1, beta_2 = self.schedule(update), self._beta_1, self._beta_2
         correction_1 = correction_2 = tf.constant(1.0)
         if self._bias_correction:
             correction_1, correction_2 = _correction(beta_1, update), _correction(beta_2, update)
         if self.loss_scale is not None:
-            # With these, and gradients of 0, weights and moments stay what they are.
+            # With these and gradients of 0, weights and moments do not change.
             rate = tf.where(is_good, rate, 0.0)
             beta_1, beta_2 = (tf.where(is_good, beta, 1.0) for beta in (beta_1, beta_2))
-        return _Step(
-            *(tf.convert_to_tensor(each, tf.float32) for each in (rate, beta_1, beta_2)),
-            correction_1,
-            correction_2,
-        )
+        scalars = (rate, beta_1, beta_2, correction_1, correction_2)
+        return _Step._make(tf.convert_to_tensor(scalar, tf.float32) for scalar in scalars)
 
     @abc.abstractmethod
-    def _update_one(self, variable, gradient, first, second, step, role):
-        """Updates a variable and its moments, by a clipped gradient that is not None."""
+    def _update_one(
+        self,
+        variable: tf.Variable,
+        gradient: tf.Tensor,
+        first: tf.Variable,
+        second: tf.Variable,
+        step: _Step,
+        group: ParameterGroup,
+    ) -> None:
+        """Updates a variable and its moments, by a clipped gradient."""
 
 
 class AdamW(Optimizer):
@@ -146,11 +159,11 @@ class AdamW(Optimizer):
     Without bias correction it is the released optimization.py.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, role):
-        if role.decays and self._decay_rate:
+    def _update_one(self, variable, gradient, first, second, step, group):
+        if group.decays and self._decay_rate:
             variable.assign_sub(step.rate * self._decay_rate * variable)
-        # The fused kernel would correct the bias too, but from the powers of the betas, which
-        # lose digits when taken from 1; powers of 0 leave it to us.
+        # The fused kernel could correct the bias too, but from the powers of the betas, which
+        # lose digits when subtracted from 1; with powers of 0 it does not.
         root = tf.sqrt(step.correction_2)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
@@ -170,32 +183,32 @@ class LAMB(Optimizer):
     """AdamW whose change of each matrix is scaled to the norm of that matrix.
 
     You et al. 2020 (arXiv 1904.00962), algorithm 2, with the norm itself as its function phi.
-    What does not decay has no trust ratio, as in the implementation in google-research/albert;
-    that one has no bias correction. The one in NVIDIA's DeepLearningExamples corrects the bias
-    and gives biases and LayerNorm a trust ratio too. Both keep the same two moments a weight.
+    What does not decay has no trust ratio, as in google-research/albert, which has no bias
+    correction. NVIDIA's DeepLearningExamples correct the bias and give biases and LayerNorm a
+    trust ratio too. Both keep the same two moments per weight.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, role):
+    def _update_one(self, variable, gradient, first, second, step, group):
         first.assign_add((1.0 - step.beta_1) * (gradient - first))
         second.assign_add((1.0 - step.beta_2) * (tf.square(gradient) - second))
         root = tf.sqrt(second / step.correction_2)
         change = first / step.correction_1 / (root + self._epsilon)
-        if role.decays:
+        if group.decays:
             change += self._decay_rate * variable
-            change *= _trust_ratio(variable, change, role.num_blocks)
+            change *= _trust_ratio(variable, change, group.num_blocks)
         variable.assign_sub(step.rate * change)
 
 
-def _correction(beta, update):
-    """1 - beta**update without loss of digits, for the beta that float32 holds."""
+def _correction(beta: float, update: tf.Tensor) -> tf.Tensor:
+    """1 - beta**update without loss of digits, for the nearest beta in float32."""
     return -tf.math.expm1(update * math.log(np.float32(beta)))
 
 
-def _trust_ratio(variable, change, num_blocks):
+def _trust_ratio(variable: tf.Variable, change: tf.Tensor, num_blocks: int) -> tf.Tensor:
     """||variable|| / ||change|| of each block of columns, or 1 where either is 0: [columns]."""
     rows, columns = variable.shape
 
-    def norms(matrix):
+    def norms(matrix: tf.Tensor) -> tf.Tensor:
         blocks = tf.reshape(matrix, (rows, num_blocks, columns // num_blocks))
         return tf.sqrt(tf.reduce_sum(tf.square(blocks), axis=(0, 2)))
 

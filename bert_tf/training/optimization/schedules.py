@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import tensorflow as tf
 
-# By kind, the share of the fall that is still ahead, from the share of the updates that is: both
-# are 1 at the peak and 0 at the end.
+# By kind, the share of the fall that is still ahead, as a function of the share of the updates that
+# is ahead: both are 1 at the peak and 0 at the end.
 _DECAYS = {
     "linear": lambda ahead, power: ahead,
     "polynomial": lambda ahead, power: ahead**power,
@@ -19,18 +20,18 @@ _DECAYS = {
 class Schedule:
     """Linear warm-up to `peak`, then a decay that would reach its end one update after the last.
 
-    The two meet at the end of the warm-up; the released code jumps there, because its decay is
-    already under way (paper appendix A.2 has the linear kind).
+    The two meet at the end of the warm-up; the released code jumps there, because its decay starts
+    with the warm-up (paper appendix A.2 has the linear kind).
 
     Attributes:
       peak: learning rate per update.
-      num_steps: updates in all.
+      num_steps: total number of updates.
       num_warmup_steps: updates until the peak.
       kind: "linear", "polynomial", "cosine" or "constant".
-      power: of the polynomial; 0.5, which falls late, goes with LAMB (arXiv 1904.00962).
+      power: of the polynomial; published LAMB runs use 0.5, which falls late (arXiv 1904.00962).
       end_ratio: what the decay falls to, as a share of the peak.
-      peaks: tuple of (number of updates, peak) that follow one another, in place of `peak`: the
-        one curve is scaled to them, so that a phase may have a rate of its own. Empty: `peak`.
+      peaks: (number of updates, peak) of successive phases, in place of `peak`: the one curve is
+        scaled to them. Empty: `peak`.
     """
 
     peak: float
@@ -39,9 +40,9 @@ class Schedule:
     kind: str = "linear"
     power: float = 1.0
     end_ratio: float = 0.0
-    peaks: tuple = ()
+    peaks: Sequence[tuple[int, float]] = ()
 
-    def __call__(self, update):
+    def __call__(self, update: tf.Tensor) -> tf.Tensor:
         """Learning rate, float32 scalar, of update number `update` (1 is the first)."""
         update = tf.cast(update, tf.float32)
         rise = update / max(1, self.num_warmup_steps)
@@ -50,7 +51,7 @@ class Schedule:
         fall = self.end_ratio + (1.0 - self.end_ratio) * _DECAYS[self.kind](ahead, self.power)
         return self._peak(update) * tf.where(update < self.num_warmup_steps, rise, fall)
 
-    def _peak(self, update):
+    def _peak(self, update: tf.Tensor) -> tf.Tensor:
         peak, end = tf.constant(self.peak, tf.float32), 0
         for count, value in self.peaks:
             peak = tf.where(update > end, tf.constant(value, tf.float32), peak)

@@ -116,4 +116,4 @@ def test_two_processes_follow_the_chief_and_share_its_states(tmp_path):
         "agree": [True, False],
     }
     assert "not every worker could; --output_dir must be on a disk that all" in errors[0]
-    assert "(here: state.json is missing)" in errors[1]
+    assert "(this one: state.json is missing)" in errors[1]

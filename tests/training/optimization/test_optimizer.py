@@ -7,16 +7,16 @@ import tensorflow as tf
 from bert_tf.training.devices import strategy as strategy_lib
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
-from bert_tf.training.optimization.parameter_groups import Role
+from bert_tf.training.optimization.parameter_groups import ParameterGroup
 from bert_tf.training.optimization.schedules import Schedule
 
 SHAPES = {"matrix": (3, 5), "bias": (7,), "table": (11, 2), "fused": (2, 9), "unused": (2, 3)}
-ROLES = {
-    "matrix": Role(decays=True),
-    "bias": Role(decays=False),
-    "table": Role(decays=False),  # the role decides, not the rank
-    "fused": Role(decays=True, num_blocks=3),
-    "unused": Role(decays=True),
+GROUPS = {
+    "matrix": ParameterGroup(decays=True),
+    "bias": ParameterGroup(decays=False),
+    "table": ParameterGroup(decays=False),  # the group decides, not the rank
+    "fused": ParameterGroup(decays=True, num_blocks=3),
+    "unused": ParameterGroup(decays=True),
 }
 NUM_STEPS = 5
 SCHEDULE = Schedule(0.02, NUM_STEPS, 2)
@@ -39,10 +39,10 @@ def reference(kind, weights, gradients, rates, settings):
             if settings["bias_correction"]:
                 m, v = m / (1 - 0.9**step), v / (1 - 0.999**step)
             change = m / (np.sqrt(v) + 1e-6)
-            if ROLES[name].decays:
+            if GROUPS[name].decays:
                 change = change + settings["weight_decay_rate"] * weights[name]
                 if kind is LAMB:
-                    change = adapted(change, weights[name], ROLES[name].num_blocks)
+                    change = adapted(change, weights[name], GROUPS[name].num_blocks)
             weights[name] = weights[name] - rate * change
     return weights
 
@@ -79,7 +79,7 @@ def make(kind, weights, strategy, schedule=SCHEDULE, loss_scale=None, **settings
         return variables, kind(
             variables,
             schedule,
-            roles=[ROLES[name] for name in weights],
+            groups=[GROUPS[name] for name in weights],
             loss_scale=loss_scale() if loss_scale else None,
             **SETTINGS | settings,
         )
@@ -152,12 +152,12 @@ def test_the_norm_is_that_before_clipping(kind):
     np.testing.assert_allclose(norms, wanted, rtol=1e-5)
 
 
-def test_adamw_decays_what_its_role_says():
+def test_adamw_decays_what_its_group_says():
     weights, _ = data()
     gradients = [{name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}]
     found, _, _ = train(AdamW, weights, gradients, schedule=lambda n: 0.5, weight_decay_rate=0.2)
     for name in SHAPES:
-        factor = 0.9 if ROLES[name].decays else 1.0
+        factor = 0.9 if GROUPS[name].decays else 1.0
         np.testing.assert_allclose(found[name], weights[name] * factor, rtol=1e-6, err_msg=name)
 
 

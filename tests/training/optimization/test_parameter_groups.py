@@ -1,4 +1,4 @@
-"""Each weight's role, counted from the architecture, not from its name."""
+"""Each weight's group, counted from the architecture, not from its name."""
 
 import keras
 import pytest
@@ -25,10 +25,10 @@ ENCODER = [(7, 6), (13, 6), (2, 6)] + 2 * [(6, 18), (6, 6), (6, 5), (5, 6)] + [(
 
 
 def by_shape(model):
-    found = parameter_groups.of(model)
-    assert len(found) == len(model.trainable_variables)
+    groups = parameter_groups.of(model)
+    assert len(groups) == len(model.trainable_variables)
     return [
-        (tuple(v.shape), role) for v, role in zip(model.trainable_variables, found, strict=True)
+        (tuple(v.shape), group) for v, group in zip(model.trainable_variables, groups, strict=True)
     ]
 
 
@@ -36,14 +36,14 @@ def by_shape(model):
 def test_kernels_and_tables_decay_and_nothing_else(kind):
     model_class, settings, head = HEADS[kind]
     found = by_shape(model_class(CONFIG, **settings))
-    assert sorted(shape for shape, role in found if role.decays) == sorted(ENCODER + head)
-    assert {len(shape) for shape, role in found if not role.decays} == {1}
+    assert sorted(shape for shape, group in found if group.decays) == sorted(ENCODER + head)
+    assert {len(shape) for shape, group in found if not group.decays} == {1}
 
 
 def test_query_key_and_value_are_three_blocks_and_every_other_weight_is_one():
     found = by_shape(models.PretrainingModel(CONFIG))
-    assert {role.num_blocks for shape, role in found if shape == (6, 18)} == {3}
-    assert {role.num_blocks for shape, role in found if shape != (6, 18)} == {1}
+    assert {group.num_blocks for shape, group in found if shape == (6, 18)} == {3}
+    assert {group.num_blocks for shape, group in found if shape != (6, 18)} == {1}
 
 
 def test_a_name_does_not_matter():
@@ -61,6 +61,6 @@ class Gate(layer.ConfigLayer):
             part.build((None, 5))
 
 
-def test_a_weight_without_a_role_is_an_error():
-    with pytest.raises(ValueError, match=r"No role for \['.*slopes/alpha'\]"):
+def test_a_weight_without_a_group_is_an_error():
+    with pytest.raises(ValueError, match=r"No group for \['.*slopes/alpha'\]"):
         parameter_groups.of(Gate(CONFIG))
