@@ -1,4 +1,4 @@
-"""A web server on loopback that fails as it is told, and remembers what it was asked."""
+"""A web server on loopback that fails as planned, and remembers what it was asked."""
 
 import base64
 import contextlib
@@ -11,15 +11,14 @@ class FileServer:
     """Serves `files`; the first answers to a path may be others.
 
     Attributes:
-      url: str, its address.
-      files: dict from path to bytes.
-      asked: list of (path, headers) in the order of the requests.
-      first: dict from path to a list of answers to give first, each one of: an int, this status;
-        ("break", n), n bytes and then the end; ("redirect", address); ("range", header), a partial
-        answer that says so.
-      headers: dict from path to a dict of further headers of whole and partial answers.
-      resumes: bool, whether ranges are answered.
-      pause: `threading.Event` that every answer waits for.
+      url: its address.
+      files: content by path.
+      asked: (path, headers) of each request, in order.
+      first: by path, what to answer first: an int, this status; ("break", n), n bytes and then
+        the end; ("redirect", address); ("range", header), a partial answer with this range.
+      headers: by path, further headers of complete and partial answers.
+      resumes: whether ranges are answered.
+      pause: every answer waits for it.
     """
 
     def __init__(self):
@@ -39,13 +38,14 @@ class FileServer:
         return [headers.get("Range") for _, headers in self.asked]
 
     def google_hash(self, path, data=None):
-        """Answers for `path` tell the md5 of its file, or of `data`, as Google's hosts do."""
+        """Adds the md5 of the file, or of `data`, to answers for `path`, as Google's hosts do."""
         digest = hashlib.md5(self.files[path] if data is None else data).digest()
         self.headers[path] = {"x-goog-hash": f"md5={base64.b64encode(digest).decode()}"}
 
     def answer(self, handler):
         path = handler.path.partition("?")[0]
-        self.asked.append((handler.path, dict(handler.headers)))
+        headers = {name.title(): value for name, value in handler.headers.items()}
+        self.asked.append((handler.path, headers))
         self.pause.wait(30)
         plan = self.first.get(path, [])
         event = plan.pop(0) if plan else None

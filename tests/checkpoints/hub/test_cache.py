@@ -27,13 +27,13 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture
 def hashed(monkeypatch):
     """Paths whose digests were computed."""
-    paths, digests = [], cache.download.digests
+    paths, digests = [], cache.digests
 
     def counted(path, names):
         paths.append(os.path.basename(path))
         return digests(path, names)
 
-    monkeypatch.setattr(cache.download, "digests", counted)
+    monkeypatch.setattr(cache, "digests", counted)
     return paths
 
 
@@ -44,6 +44,16 @@ def change(path, data, keeps_time=False):
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     else:
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1009))
+
+
+def test_digests_by_name(tmp_path):
+    (tmp_path / "nine").write_bytes(b"123456789")
+    assert cache.digests(tmp_path / "nine", cache.DIGESTS) == {
+        "crc32c": "e3069283",  # the check value of CRC-32C
+        "git": "e2e107ac61ac259b87c544f6e7a4eb03422c6c21",
+        "md5": "25f9e794323b453885f5181f1b624d0b",
+        "sha256": "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
+    }
 
 
 @pytest.mark.parametrize("value", [None, ""])
@@ -73,7 +83,9 @@ def test_a_copied_file_is_read_once(place, hashed):
 
 def test_a_changed_file_is_found(place):
     change(place / "vocab.txt", DATA[:-1] + b"!")
-    message = r"vocab.txt is not what had arrived: its sha256 is \w{64}, \w{64} was recorded. Rem"
+    message = (
+        r"vocab.txt has changed since it arrived: its sha256 is \w{64}, \w{64} was recorded. Rem"
+    )
     with pytest.raises(InputError, match=message):
         cache.check(place)
 
@@ -81,7 +93,7 @@ def test_a_changed_file_is_found(place):
 def test_a_file_changed_without_a_trace_is_found_on_a_full_check(place):
     change(place / "vocab.txt", DATA[:-1] + b"!", keeps_time=True)
     cache.check(place)
-    with pytest.raises(InputError, match="is not what had arrived"):
+    with pytest.raises(InputError, match="has changed since it arrived"):
         cache.check(place, fully=True)
 
 
@@ -93,7 +105,9 @@ def test_a_shorter_file_is_found(place):
 
 def test_a_missing_file_is_found(place):
     (place / "vocab.txt").unlink()
-    with pytest.raises(InputError, match=f"was fetched and is gone. Remove {place}; the next run"):
+    with pytest.raises(
+        InputError, match=f"was fetched and is missing. Remove {place}; the next run"
+    ):
         cache.check(place)
 
 
@@ -145,7 +159,7 @@ def test_two_do_not_hold_the_lock_at_once(tmp_path, capsys):
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
-    assert "Waiting for another process that fetches model." in capsys.readouterr().err
+    assert "Waiting for another process, which fetches model." in capsys.readouterr().err
 
 
 def test_a_cache_at_an_impossible_place(tmp_path, monkeypatch):

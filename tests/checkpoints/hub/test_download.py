@@ -6,28 +6,27 @@ import shutil
 import socket
 
 import pytest
+from huggingface_hub.errors import HfHubHTTPError
 
 from bert_tf.checkpoints.hub import download
-from bert_tf.checkpoints.hub.download import RefusedError, Source, UnreachableError
+from bert_tf.checkpoints.hub.download import Source
 from bert_tf.errors import InputError, UnfinishedError
 from tests.reference import file_server
 
 DATA = bytes(range(251)) * 17
 SHA256 = hashlib.sha256(DATA).hexdigest()
+TOKEN = {"Authorization": "Bearer abc"}
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(download, "WAITS", (0.0,) * len(download.WAITS))
-    with file_server.running() as server:
-        server.files["/model"] = DATA
-        yield server
+def server(server):
+    server.files["/model"] = DATA
+    return server
 
 
 @pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "model")
+def path(place):
+    return str(place / "model")
 
 
 def fetch(server, path, **known):
@@ -63,7 +62,7 @@ def test_a_dropped_connection_is_resumed_where_it_broke(server, path):
     assert read(path) == DATA
 
 
-def test_what_an_earlier_run_left_is_gone_on_with(server, path):
+def test_what_an_earlier_run_left_is_continued(server, path):
     leave_part(path, DATA[:1013])
     assert fetch(server, path) == SHA256
     assert server.ranges == ["bytes=1013-"]
@@ -84,14 +83,14 @@ def test_a_server_that_does_not_resume_sends_it_all_again(server, path):
     assert read(path) == DATA
 
 
-def test_the_start_of_another_file_is_found_out_and_thrown_away(server, path):
+def test_the_start_of_another_file_is_found_out_and_discarded(server, path):
     leave_part(path, b"other" * 7)
     assert fetch(server, path, digests={"sha256": SHA256}) == SHA256
     assert server.ranges == ["bytes=35-", None]
     assert read(path) == DATA
 
 
-def test_a_part_longer_than_the_file_is_thrown_away(server, path):
+def test_a_part_longer_than_the_file_is_discarded(server, path):
     leave_part(path, DATA + b"more")
     assert fetch(server, path) == SHA256
     assert server.ranges == [f"bytes={len(DATA) + 4}-", None]
@@ -130,16 +129,6 @@ def test_a_known_digest_wins_over_the_one_that_is_told(server, path):
     assert read(path) == DATA
 
 
-def test_digests_by_name(tmp_path):
-    (tmp_path / "nine").write_bytes(b"123456789")
-    assert download.digests(tmp_path / "nine", download.DIGESTS) == {
-        "crc32c": "e3069283",  # the check value of CRC-32C
-        "git": "e2e107ac61ac259b87c544f6e7a4eb03422c6c21",
-        "md5": "25f9e794323b453885f5181f1b624d0b",
-        "sha256": "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
-    }
-
-
 def test_a_busy_server_is_asked_again(server, path):
     server.first["/model"] = [503, 429, 500]
     assert fetch(server, path) == SHA256
@@ -148,7 +137,7 @@ def test_a_busy_server_is_asked_again(server, path):
 
 def test_a_server_that_stays_busy_is_given_up(server, path):
     server.first["/model"] = [503] * 99
-    with pytest.raises(UnreachableError, match=r"/model: status 503\.$"):
+    with pytest.raises(ConnectionError, match=r"/model: status 503\.$"):
         fetch(server, path)
     assert len(server.asked) == 1 + len(download.WAITS)
 
@@ -161,7 +150,7 @@ def test_tries_that_bring_something_do_not_count(server, path):
 
 def test_what_has_arrived_is_kept_when_the_server_is_given_up(server, path):
     server.first["/model"] = [("break", 1019)] + [503] * 99
-    with pytest.raises(UnreachableError, match="1019 bytes are kept; the same command goes on"):
+    with pytest.raises(ConnectionError, match="1019 bytes are kept; the same command continues"):
         fetch(server, path)
     del server.first["/model"], server.asked[:]
     assert fetch(server, path) == SHA256
@@ -171,19 +160,20 @@ def test_what_has_arrived_is_kept_when_the_server_is_given_up(server, path):
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_a_refusal_is_not_asked_again(server, path, status):
     server.first["/model"] = [status]
-    with pytest.raises(RefusedError, match=f"was answered with status {status}") as caught:
+    with pytest.raises(HfHubHTTPError) as caught:
         fetch(server, path)
-    assert caught.value.status == status
+    assert caught.value.response.status_code == status
     assert len(server.asked) == 1
 
 
-def test_no_network_is_said_soon(path, monkeypatch):
+def test_no_network_is_reported_soon(home, path, monkeypatch):
     waits = []
     monkeypatch.setattr(download.time, "sleep", waits.append)
+    monkeypatch.setattr(download, "WAITS", (1.0, 2.0, 4.0))
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(UnreachableError, match=r"/model: .*[Cc]onnection refused\.$"):
+    with pytest.raises(ConnectionError, match=r"/model: .*[Cc]onnection refused\.$"):
         download.download(Source(f"http://127.0.0.1:{port}/model"), path)
     assert waits == [1.0, 2.0]
 
@@ -216,11 +206,11 @@ def test_a_redirect_to_plain_http_is_refused(server, path):
 
 
 def test_the_token_is_not_shown_where_a_redirect_leads(server, path, monkeypatch):
-    monkeypatch.setattr(download, "_is_safe", lambda *_: True)
+    monkeypatch.setattr(download, "_origin", lambda _: "the same")
     with file_server.running() as other:
         other.files["/model"] = DATA
         server.first["/model"] = [("redirect", f"{other.url}/model")]
-        fetch(server, path, token="abc")
+        fetch(server, path, headers=TOKEN)
         assert server.asked[0][1]["Authorization"] == "Bearer abc"
         assert "Authorization" not in other.asked[0][1]
 
@@ -234,7 +224,7 @@ def test_redirects_come_to_an_end(server, path):
 def test_the_token_is_shown_to_the_host_it_is_for_alone(server, path, tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    fetch(server, path, token="abc")
+    fetch(server, path, headers=TOKEN)
     fetch(server, path)
     shown = [headers.get("Authorization") for _, headers in server.asked]
     assert shown == ["Bearer abc", None]
@@ -244,20 +234,20 @@ def test_the_token_is_shown_to_the_host_it_is_for_alone(server, path, tmp_path, 
 def test_a_range_that_was_not_asked_for_is_refused(server, path, header):
     leave_part(path, DATA[:1031])
     server.first["/model"] = [("range", header)]
-    with pytest.raises(InputError, match="asked for its bytes from 1031 on and answered with"):
+    with pytest.raises(InputError, match="asked for its bytes from 1031 on, and answered"):
         fetch(server, path)
     assert read(f"{path}.part") == DATA[:1031]
 
 
 def test_a_full_disk_is_said_before_it_is_full(server, path, monkeypatch):
     usage = shutil.disk_usage(os.path.dirname(path))._replace(free=len(DATA) - 1)
-    monkeypatch.setattr(download.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(InputError, match=rf"needs {len(DATA)} bytes .* {len(DATA) - 1} are free"):
         fetch(server, path)
 
 
-def test_an_address_that_is_none(path):
-    with pytest.raises(InputError, match="is no address"):
+def test_an_address_without_a_host(path):
+    with pytest.raises(InputError, match="http:// is not an address"):
         download.download(Source("http://"), path)
 
 
@@ -266,12 +256,12 @@ def test_an_interrupted_fetch_says_what_is_kept(server, path, monkeypatch):
         raise KeyboardInterrupt
 
     leave_part(path, DATA[:1039])
-    monkeypatch.setattr(download.requests.Session, "get", interrupt)
+    monkeypatch.setattr(download, "_answer", interrupt)
     with pytest.raises(UnfinishedError, match="/model: interrupted. 1039 bytes are kept"):
         fetch(server, path)
 
 
-def test_progress_counts_what_was_there_and_what_came_twice(server, path, monkeypatch):
+def test_progress_counts_what_was_there(server, path, monkeypatch):
     shown = []
 
     class Shown:
@@ -289,6 +279,7 @@ def test_progress_counts_what_was_there_and_what_came_twice(server, path, monkey
     leave_part(path, DATA[:1033])
     server.first["/model"] = [("break", 211)]
     fetch(server, path)
-    assert shown[0] == ("model", len(DATA), 1033)
-    assert shown[-1] == "closed"
-    assert 1033 + sum(shown[1:-1]) == len(DATA)
+    second = shown.index("closed") + 1
+    assert shown[0] == ("model", len(DATA), 1033) and sum(shown[1 : second - 1]) == 211
+    assert shown[second] == ("model", len(DATA), 1244) and shown[-1] == "closed"
+    assert 1244 + sum(shown[second + 1 : -1]) == len(DATA)
