@@ -1,15 +1,38 @@
-"""Blocks of packed ids to masked LM examples (paper section 3.1, task 1, and appendix A.1)."""
+"""Blocks of packed ids to masked LM examples (paper section 3.1, task 1, and appendix A.1).
 
-from typing import NamedTuple
+The algorithm is written once, over a few array
+operations and random draws, `Arrays`: in NumPy for the builder of records (`numpy_masking`), in
+TensorFlow for masks that are drawn while records are read (`records.read.dynamic_masking`).
+"""
+
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf.errors import InputError
+from bert_tf.examples.choices import MaskSettings
+from bert_tf.text.vocab import Vocabulary
 
 # What `token_kinds` says.
 SPECIAL, TEXT, CONTINUATION = 0, 1, 2
-# The sort key of what may not be chosen; greater than every other key, see `_keys`.
-_NEVER = np.uint32(0xFFFFFFFF)
+
+Array = Any  # np.ndarray or tf.Tensor, whichever the `Arrays` at work computes
+Chosen = Any  # the tokens to predict, in the form that suits the `Arrays`
+
+
+class Groups(NamedTuple):
+    """The tokens of a block in groups that are masked together: words, n-grams or spans.
+
+    Attributes:
+      is_start: bool [n T], True at the first token of a group.
+      lengths: int [n T], at its first token the tokens of a group; elsewhere of no meaning.
+      index: what `Arrays.start_of` looks groups up in.
+    """
+
+    is_start: Array
+    lengths: Array
+    index: Array
 
 
 class Masked(NamedTuple):
@@ -17,42 +40,115 @@ class Masked(NamedTuple):
 
     Attributes:
       word_ids: int32 [n T], as the model sees them.
-      positions: int32 [n P], ascending, of the tokens to predict; zeros behind them.
-      labels: int32 [n P], the ids that stood at `positions`; zeros behind them.
-      num_predictions: int32 [n], how many of P are in use.
-      is_capped: bool [n], whether `max_predictions_per_seq` kept the share of masked tokens down.
+      positions: int32 [n P], ascending, of the tokens to predict; 0 in unused slots.
+      labels: int32 [n P], the ids that stood at `positions`; 0 in unused slots.
+      is_used: bool [n P]; the used slots come first.
+      is_capped: bool [n], whether `max_predictions_per_seq` lowered the share of masked tokens.
     """
 
-    word_ids: np.ndarray
-    positions: np.ndarray
-    labels: np.ndarray
-    num_predictions: np.ndarray
-    is_capped: np.ndarray
+    word_ids: Array
+    positions: Array
+    labels: Array
+    is_used: Array
+    is_capped: Array = None
 
 
-class _Units(NamedTuple):
-    """Units of a block. Places are columns of the row-major [n T], so they run to n * T.
+class Arrays(Protocol):
+    """Array operations, and the random draws of one block of n rows.
 
-    Attributes:
-      is_start: bool [n T], True at the first token of a unit.
-      starts: int64 [U], places of the tokens that start a unit or stand for no text.
-      lengths: int64 [U], tokens from one of `starts` to the next.
+    Keys put the tokens of a row into random order. They differ from each other and hold their
+    column, so that the order of keys is an order of columns. `never` is the key of tokens that may
+    not be chosen; it comes last.
     """
 
-    is_start: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
+    never: Any
+
+    def take(self, table: npt.NDArray, indices: Array) -> Array:
+        """`table[indices]`."""
+
+    def at(self, values: Array, columns: Array) -> Array:
+        """[n T] at the columns [n K] of each row: [n K]."""
+
+    def where(self, condition: Array, one: Any, other: Any) -> Array: ...
+
+    def concat(self, parts: list[Array]) -> Array:
+        """Joins [n ...] along the columns."""
+
+    def cumsum(self, values: Array) -> Array:
+        """Running sums along the columns."""
+
+    def any(self, values: Array) -> Array:
+        """Whether any of a row is True: [n 1]."""
+
+    def count(self, values: Array) -> Array:
+        """How many of a row are True: [n 1]."""
+
+    def range(self, length: int) -> Array:
+        """The columns 0 to `length` - 1."""
+
+    def after(self, values: Array) -> Array:
+        """bool [n T] one column to the right, False at the start."""
+
+    def rounded(self, counts: Array, share: float) -> Array:
+        """`share` * int [n 1] rounded up or down at random, right on average."""
+
+    def keys(self, is_text: Array) -> Array:
+        """Draws a key for each True of bool [n T]; `never` elsewhere."""
+
+    def first(self, keys: Array, count: int) -> Array:
+        """The `count` keys of each row that come first, in order."""
+
+    def without(self, keys: Array, columns: Array) -> Array:
+        """Keys with `never` at a column [n 1] of each row."""
+
+    def first_fitting(self, keys: Array, groups: Groups, limit: int, is_wanted: Array) -> Array:
+        """The first key of each row that is of a group of at most `limit` tokens: [n 1].
+
+        `never` where there is none, or bool [n 1] `is_wanted` says so.
+        """
+
+    def column(self, keys: Array) -> Array:
+        """The columns of keys; of `never` a number of no meaning."""
+
+    def joined(self, is_text: Array, goes_on: Array, max_ngram: int) -> Array:
+        """Joins words to n-grams; see `Masker`. Takes and gives what `grouped` takes."""
+
+    def grouped(self, is_text: Array, goes_on: Array) -> Groups:
+        """Groups of bool [n T], tokens that stand for text and those that go on with a group."""
+
+    def start_of(self, columns: Array, groups: Groups) -> Array:
+        """The columns of the first tokens of the groups that the columns [n 1] are in."""
+
+    def tokens(self, columns: Array, is_chosen: Array, limit: int) -> Chosen:
+        """The tokens at those of `columns` [n K] that are chosen, at most `limit` of a row."""
+
+    def tokens_of_groups(
+        self, columns: Array, is_chosen: Array, limit: int, groups: Groups
+    ) -> Chosen:
+        """All tokens of the groups that start there."""
+
+    def ids(self, word_ids: Array, chosen: Chosen) -> Array:
+        """The ids of the chosen tokens: [slots], an array of the arrays' own shape."""
+
+    def draw_by_group(self, chosen: Chosen) -> Array:
+        """Draws a number from [0, 1) for each chosen group, given to all its tokens: [slots]."""
+
+    def draw_by_token(self, chosen: Chosen, is_wanted: Array) -> Array:
+        """Draws a number from [0, 1) for each chosen token where it is wanted: [slots]."""
+
+    def whole(self, numbers: Array) -> Array:
+        """Numbers rounded down, as indices."""
+
+    def masked(self, word_ids: Array, chosen: Chosen, labels: Array, put_in: Array) -> Masked:
+        """Puts `put_in` [slots] in place of `labels` [slots]; not `is_capped`."""
 
 
-def token_kinds(vocabulary):
+def token_kinds(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
     """What each token of a vocabulary is to masking.
 
-    Args:
-      vocabulary: `text.vocab.Vocabulary`.
-
     Returns:
-      uint8 [V]: `SPECIAL` where it stands for no text, `CONTINUATION` where it goes on with a
-      word, else `TEXT`.
+      [V]: `SPECIAL` where it does not stand for text, `CONTINUATION` where it goes on with a word,
+      else `TEXT`.
 
     Raises:
       InputError: the vocabulary has special tokens only.
@@ -65,7 +161,7 @@ def token_kinds(vocabulary):
 
 
 class Masker:
-    """Masks blocks of sequences; a function of the ids and the random bits alone.
+    """Masks blocks of sequences; a function of the ids and the random draws alone.
 
     Only tokens that stand for text are chosen or put in: none of `Vocabulary.special_ids`, so no
     [PAD], [CLS], [SEP], [UNK] or [unused] slot. Of m such tokens in a row `masked_lm_prob` * m
@@ -73,287 +169,141 @@ class Masker:
     and at most `max_predictions_per_seq`. A random replacement is uniform over the tokens of the
     vocabulary that stand for text, so with probability 1 / their number it is the token itself.
 
-    What is chosen, and then masked, replaced or kept as a whole, is a unit:
-      piece: one token.
+    The granularity says what is chosen, and then masked, replaced or kept together:
+      token: one token.
       word: a token and the "##" tokens behind it, or what `group_starts` says.
       ngram: 1 to `max_ngram` words in a row, n of them with a probability proportional to 1 / n
-        (ALBERT, arXiv 1909.11942, section 4.1); such n-grams follow one another through the
-        whole block and are cut where a word follows a special token, so the first and the last
-        one of a text may be shorter.
+        (ALBERT, arXiv 1909.11942, section 4.1). N-grams follow one another through the whole
+        block and are cut where a word follows a special token, so the first and the last one of a
+        text may be shorter.
       span: what `group_starts` says.
-    No unit holds a special token: the part behind one is a unit of its own. Of pieces exactly as
-    many are chosen as are wanted. Longer units all have the same probability, however long they
-    are: they are laid in random order around a circle of m tokens, and one is chosen if it starts
-    on an arc of as many tokens as are wanted, which starts anywhere. So the number of chosen
-    tokens is right on average only. A unit that would exceed `max_predictions_per_seq` is left
-    out; if that leaves none, one that fits is chosen, each with equal probability.
+    No group holds a special token: the part behind one is a group of its own. Of tokens exactly as
+    many are chosen as are wanted; of longer groups see `choose`.
 
     Args:
-      vocabulary: `text.vocab.Vocabulary`.
-      settings: `MaskSettings`.
-
-    Attributes:
-      settings: that.
+      vocabulary: the source of ids.
+      settings: what is chosen and what replaces it.
 
     Raises:
       InputError: the vocabulary has special tokens only.
     """
 
-    def __init__(self, vocabulary, settings):
+    def __init__(self, vocabulary: Vocabulary, settings: MaskSettings) -> None:
         self.settings = settings
         self._kinds = token_kinds(vocabulary)
         self._replacements = np.flatnonzero(self._kinds).astype(np.int32)
         self._mask_id = vocabulary.mask_id
 
-    def __call__(self, word_ids, group_starts, random):
-        """Masks a block of sequences.
+    def __call__(
+        self, word_ids: Array, arrays: Arrays, group_starts: npt.NDArray[np.bool_] | None = None
+    ) -> Masked:
+        """Masks a block of sequences; a row without text has no prediction.
 
         Args:
-          word_ids: int32 [n T], packed, [PAD] behind; stays as it is.
-          group_starts: bool [n T], True where a unit (of n-grams: a word) starts, or None: a unit
-            starts at every token without "##". Not looked at if the unit is a piece.
-          random: `random_bits.RandomBits`, read from where it stands.
-
-        Returns:
-          `Masked`; a row without a token that stands for text has no prediction.
+          word_ids: int32 [n T], packed, [PAD] behind; T is static.
+          arrays: of this block.
+          group_starts: bool [n T], True where a group (of n-grams: a word) starts; None: at every
+            token without "##". Without effect on single tokens.
         """
-        settings, limit = self.settings, self.settings.max_predictions_per_seq
-        kinds = np.take(self._kinds, word_ids)  # [n T]
+        limit = self.settings.max_predictions_per_seq
+        kinds = arrays.take(self._kinds, word_ids)  # [n T]
         is_text = kinds != SPECIAL  # [n T]
-        num_text = np.count_nonzero(is_text, axis=1)  # [n]
-        keys = _keys(is_text, random)  # [n T]
-        # Up or down at random: 15 % of 125 tokens are 19 in three of four rows, and 18 in one.
-        wanted = settings.masked_lm_prob * num_text + random.uniform(len(num_text))
-        wanted = np.where(num_text > 0, np.maximum(wanted.astype(np.int64), 1), 0)  # [n]
-        num_wanted = np.minimum(wanted, limit)  # [n]
-        if settings.granularity == "token":
-            starts = _smallest(keys, num_wanted)  # [C]
-            lengths = np.ones_like(starts)  # [C]
+        keys = arrays.keys(is_text)  # [n T]
+        num_text = arrays.count(is_text)  # [n 1]
+        # 15 % of 125 tokens are 19 in three of four rows, and 18 in one.
+        wanted = arrays.rounded(num_text, self.settings.masked_lm_prob)  # [n 1]
+        wanted = arrays.where((num_text > 0) & (wanted < 1), 1, wanted)
+        is_capped = wanted > limit
+        num_wanted = arrays.where(is_capped, limit, wanted)
+        if self.settings.granularity == "token":
+            chosen = _choose_tokens(keys, num_wanted, limit, arrays)
         else:
-            units = self._units(kinds, is_text, group_starts, random)
-            starts, lengths = _choose(keys, units, num_wanted, num_text, limit)
+            groups = self._groups(kinds, is_text, group_starts, arrays)
+            chosen = choose(keys, groups, num_wanted, num_text, limit, arrays)
+        labels = arrays.ids(word_ids, chosen)  # [slots]
+        put_in = self._put_in(labels, chosen, arrays)
+        masked = arrays.masked(word_ids, chosen, labels, put_in)
+        return masked._replace(is_capped=is_capped[:, 0])
 
-        places = _expanded(starts, lengths)  # [M]
-        masked = word_ids.copy()  # [n T]
-        self._corrupt(masked.reshape(-1), places, lengths, random)
-        num_predictions = np.bincount(places // word_ids.shape[1], minlength=len(word_ids))  # [n]
-        positions, labels = self._padded(word_ids, places, num_predictions)
-        return Masked(masked, positions, labels, num_predictions.astype(np.int32), wanted > limit)
-
-    def _units(self, kinds, is_text, group_starts, random):
-        """Groups tokens into `_Units`."""
+    def _groups(
+        self,
+        kinds: Array,
+        is_text: Array,
+        group_starts: npt.NDArray[np.bool_] | None,
+        arrays: Arrays,
+    ) -> Groups:
+        """Groups the tokens of a block; none goes on behind a special token."""
         goes_on = kinds == CONTINUATION if group_starts is None else is_text & ~group_starts
-        follows_text = np.zeros_like(is_text)
-        follows_text[:, 1:] = is_text[:, :-1]
-        goes_on &= follows_text  # [n T]
+        goes_on = goes_on & arrays.after(is_text)  # [n T]
         if self.settings.granularity == "ngram":
-            self._join(goes_on, is_text, follows_text, random)
-        starts = np.flatnonzero(~goes_on)
-        return _Units(is_text & ~goes_on, starts, np.diff(starts, append=goes_on.size))
+            goes_on = arrays.joined(is_text, goes_on, self.settings.max_ngram)
+        return arrays.grouped(is_text, goes_on)
 
-    def _join(self, goes_on, is_text, follows_text, random):
-        """Joins words to n-grams: sets `goes_on` at words that do not start one.
-
-        Lengths are drawn until all words of the block are used up. A word behind a special token
-        starts an n-gram in any case.
-        """
-        words = np.flatnonzero(is_text & ~goes_on)
-        draws = random.uint32(words.size)
-        lengths = np.ones(words.size, np.int64)
-        shares = np.cumsum(1 / np.arange(1, self.settings.max_ngram + 1))
-        for share in shares[:-1] / shares[-1]:
-            lengths += draws >= np.uint32(share * 2**32)
-        firsts = np.cumsum(lengths)
-        joins = np.ones(words.size, bool)
-        joins[:1] = False
-        joins[firsts[firsts < words.size]] = False
-        places = words[joins]
-        goes_on.reshape(-1)[places] = follows_text.reshape(-1)[places]
-
-    def _corrupt(self, word_ids, places, lengths, random):
-        """Masks, replaces or keeps the chosen units in place, one draw a unit.
-
-        Args:
-          word_ids: int32 [n*T].
-          places: int [M], of the tokens of the chosen units.
-          lengths: int [C], of the chosen units.
-          random: `random_bits.RandomBits`.
-        """
-        draws = np.repeat(random.uniform(lengths.size), lengths)  # [M]
-        mask_prob, random_prob = self.settings.mask_prob, self.settings.random_prob
-        word_ids[places[draws < mask_prob]] = self._mask_id
-        is_replaced = (draws >= mask_prob) & (draws < mask_prob + random_prob)
-        replaced = places[is_replaced]
-        choices = random.uniform(replaced.size) * self._replacements.size
-        word_ids[replaced] = self._replacements[choices.astype(np.int64)]
-
-    def _padded(self, word_ids, places, num_predictions):
-        """Positions and labels, int32 [n P] each, of the places to predict."""
-        num_rows, length = word_ids.shape
-        ends = np.cumsum(num_predictions)
-        rows = places // length
-        slots = np.arange(places.size) - (ends - num_predictions)[rows]
-        positions = np.zeros((num_rows, self.settings.max_predictions_per_seq), np.int32)
-        labels = np.zeros_like(positions)
-        positions[rows, slots] = places - rows * length
-        labels[rows, slots] = word_ids.reshape(-1)[places]
-        return positions, labels
+    def _put_in(self, labels: Array, chosen: Chosen, arrays: Arrays) -> Array:
+        """What replaces the chosen tokens, [slots]; one draw decides for a whole group."""
+        mask_prob = self.settings.mask_prob
+        draw = arrays.draw_by_group(chosen)  # [slots]
+        is_masked = draw < mask_prob
+        is_random = ~is_masked & (draw < mask_prob + self.settings.random_prob)
+        choice = arrays.draw_by_token(chosen, is_random) * len(self._replacements)  # [slots]
+        random = arrays.take(self._replacements, arrays.whole(choice))
+        return arrays.where(is_masked, self._mask_id, arrays.where(is_random, random, labels))
 
 
-def _keys(is_text, random):
-    """Draws a sort key for every token that stands for text; others get `_NEVER`.
+def _choose_tokens(keys: Array, num_wanted: Array, limit: int, arrays: Arrays) -> Chosen:
+    """The `num_wanted` [n 1] tokens of each row whose keys [n T] come first."""
+    first = arrays.first(keys, min(limit, keys.shape[1]))  # [n min(P,T)]
+    is_chosen = arrays.range(first.shape[1]) < num_wanted
+    return arrays.tokens(arrays.column(first), is_chosen, limit)
 
-    The column stands in the low bits, so that keys tell where they belong and differ from each
-    other. Where their random bits are equal the left token is taken first: with the 22 bits that
-    rows of 512 tokens leave, that moves the probability of a token by less than a millionth.
+
+def choose(
+    keys: Array, groups: Groups, num_wanted: Array, num_text: Array, limit: int, arrays: Arrays
+) -> Chosen:
+    """Chooses groups of tokens with equal probability, however long they are.
+
+    They are laid in random order around a circle of as many tokens as the row has, and one is
+    chosen if it starts on an arc of as many tokens as are wanted, which starts anywhere. So the
+    number of chosen tokens is right on average only. A group that would exceed the limit is left
+    out; if that leaves none, one that fits is chosen, each with equal probability.
+
+    The arc starts at the token whose key comes first, which cuts the circle there. Behind the rest
+    of the group that is cut, the other groups follow in the order of the keys of their first
+    tokens. If the arc starts with the whole group, this comes first, else it comes last.
 
     Args:
-      is_text: bool [n T].
-
-    Returns:
-      uint32 [n T].
+      keys: [n T].
+      groups: of the same block.
+      num_wanted: int [n 1], tokens on the arc.
+      num_text: int [n 1], tokens on the circle.
+      limit: P.
+      arrays: of this block.
     """
-    num_rows, length = is_text.shape
-    low = _column_bits(length)
-    keys = random.uint32((num_rows, length))
-    keys &= ~low
-    keys |= np.arange(length, dtype=np.uint32)
-    keys |= np.array([_NEVER, 0], np.uint32)[is_text.view(np.uint8)]
-    return keys
-
-
-def _column_bits(length):
-    """The bits of a key that hold its column; never all set, so no column makes `_NEVER`."""
-    return np.uint32((1 << length.bit_length()) - 1)
-
-
-def _smallest(keys, counts):
-    """Places of the `counts` smallest keys of each row, ascending.
-
-    Args:
-      keys: uint32 [n T].
-      counts: int [n].
-
-    Returns:
-      int64 [C].
-    """
-    ordered = np.sort(keys, axis=1)
-    last = ordered[np.arange(len(keys)), np.maximum(counts, 1) - 1]
-    return np.flatnonzero((keys <= last[:, None]) & (counts > 0)[:, None])
-
-
-def _choose(keys, units, num_wanted, num_text, max_predictions):
-    """Chooses units of several tokens with equal probability; see `Masker`.
-
-    The arc starts at the token with the smallest key, which cuts the circle there. Behind the
-    rest of the unit that is cut, the other units follow in the order of the keys of their first
-    tokens. If the arc starts with the whole unit, this comes first, else it comes last.
-
-    Args:
-      keys: uint32 [n T].
-      units: `_Units`.
-      num_wanted: int [n], tokens on the arc.
-      num_text: int [n], tokens on the circle.
-      max_predictions: int P.
-
-    Returns:
-      (starts, lengths): int [C] each, places of the first tokens, ascending, and numbers of
-      tokens of the chosen units.
-    """
-    lengths = np.zeros(keys.size, np.int32)  # [n*T]
-    lengths[units.starts] = units.lengths
-    cut, num_before = _cut(keys, units.starts)
-    keys = np.where(units.is_start, keys, _NEVER)
-    places, is_unit = _shuffled(keys, cut, num_text > 0, max_predictions)
+    length = keys.shape[1]
+    first = arrays.column(arrays.first(keys, 1))  # [n 1]
+    first = arrays.where(num_text > 0, first, 0)
+    cut = arrays.start_of(first, groups)  # [n 1]
+    keys = arrays.where(groups.is_start, keys, arrays.never)  # [n T]
+    others = arrays.first(arrays.without(keys, cut), min(limit, length))  # [n P]
+    columns = arrays.where(others != arrays.never, arrays.column(others), 0)
+    columns = arrays.concat([cut, columns])  # [n 1+P]
+    is_group = arrays.concat([num_text > 0, others != arrays.never])  # [n 1+P]
 
     # Ends are counted from the start of the arc.
-    sizes = np.where(is_unit, lengths[places], 0)  # [n 1+P]
-    ends = np.cumsum(sizes, axis=1) - num_before[:, None]  # [n 1+P]
+    sizes = arrays.where(is_group, arrays.at(groups.lengths, columns), 0)  # [n 1+P]
+    num_before = first - cut  # [n 1]
     is_whole = num_before == 0
-    ends[:, 0] += np.where(is_whole, 0, num_text)
-    starts_on_arc = is_unit & (ends - sizes < num_wanted[:, None])
-    # The arc has no more tokens than P, so that at most its last unit exceeds P.
-    not_taken = np.where(is_whole, 0, sizes[:, 0] - num_before)
-    is_chosen = starts_on_arc & (ends - not_taken[:, None] <= max_predictions)
+    ends = arrays.cumsum(sizes) - num_before
+    last_end = ends[:, :1] + arrays.where(is_whole, 0, num_text)  # of the group that is cut
+    ends = arrays.concat([last_end, ends[:, 1:]])
+    starts_on_arc = is_group & (ends - sizes < num_wanted)
+    # The arc has no more tokens than the limit, so at most its last group exceeds that.
+    not_taken = arrays.where(is_whole, 0, sizes[:, :1] - num_before)
+    is_chosen = starts_on_arc & (ends - not_taken <= limit)
 
-    is_start = np.zeros(keys.size, bool)
-    is_start[places[is_chosen]] = True
-    empty = np.flatnonzero(~is_chosen.any(axis=1) & (num_text > 0))
-    is_start[_first_fitting(keys, lengths.reshape(keys.shape), empty, max_predictions)] = True
-    starts = np.flatnonzero(is_start)
-    return starts, lengths[starts]
-
-
-def _cut(keys, starts):
-    """Finds the unit of the token with the smallest key of each row.
-
-    Args:
-      keys: uint32 [n T].
-      starts: int64 [U], as in `_Units`.
-
-    Returns:
-      (cut, num_before): int64 [n] each, the place of its first token, and the number of its
-      tokens before that token; of no meaning in a row without text.
-    """
-    num_rows, length = keys.shape
-    columns = np.minimum(keys.min(axis=1) & _column_bits(length), length - 1)
-    smallest = columns + np.arange(num_rows) * length
-    cut = starts[np.searchsorted(starts, smallest, side="right") - 1]
-    return cut, smallest - cut
-
-
-def _shuffled(keys, cut, has_text, max_predictions):
-    """The unit at `cut`, then the others by their keys, as many as an arc of P tokens can hold.
-
-    Args:
-      keys: uint32 [n T], `_NEVER` but at the first tokens of units.
-      cut: int64 [n], place of the first token of a unit.
-      has_text: bool [n].
-      max_predictions: int P.
-
-    Returns:
-      (places, is_unit): int64 and bool [n 1+P], places of the first tokens of units; 0 and
-      False where there is none. 1+T columns if P is above T.
-    """
-    num_rows, length = keys.shape
-    others = keys.copy()
-    others.reshape(-1)[cut] = _NEVER
-    others.sort(axis=1)
-    others = others[:, :max_predictions]
-    is_unit = np.column_stack([has_text, others != _NEVER])
-    row_starts = np.arange(num_rows)[:, None] * length
-    places = np.column_stack([cut, (others & _column_bits(length)) + row_starts])
-    return np.where(is_unit, places, 0), is_unit
-
-
-def _first_fitting(keys, lengths, rows, max_predictions):
-    """Places of the units with the smallest key of no more than `max_predictions` tokens.
-
-    Args:
-      keys: uint32 [n T], `_NEVER` but at the first tokens of units.
-      lengths: int [n T], of the units, at their first tokens.
-      rows: int [r], rows to look at.
-
-    Returns:
-      int64 array, no longer than `rows`: a row without such a unit has no place.
-    """
-    keys = np.where(lengths[rows] <= max_predictions, keys[rows], _NEVER)
-    smallest = keys.min(axis=1, initial=_NEVER)
-    has_one = smallest != _NEVER
-    columns = smallest[has_one] & _column_bits(keys.shape[1])
-    return rows[has_one] * keys.shape[1] + columns
-
-
-def _expanded(starts, lengths):
-    """All places of units: `starts`, and as many behind them as `lengths` says.
-
-    Args:
-      starts: int64 [C], ascending.
-      lengths: int [C].
-
-    Returns:
-      int64 [M].
-    """
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+    fitting = arrays.first_fitting(keys, groups, limit, ~arrays.any(is_chosen))  # [n 1]
+    is_fallback = fitting != arrays.never
+    fallback = arrays.where(is_fallback, arrays.column(fitting), 0)
+    return arrays.tokens_of_groups(
+        arrays.concat([columns, fallback]), arrays.concat([is_chosen, is_fallback]), limit, groups
+    )

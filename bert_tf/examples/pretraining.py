@@ -10,6 +10,7 @@ import numpy as np
 from bert_tf.examples import pairs, sequences
 from bert_tf.examples.choices import ExampleType
 from bert_tf.examples.masking import Masker
+from bert_tf.examples.numpy_masking import NumpyArrays
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 
@@ -148,9 +149,10 @@ class ExampleMaker:
         rows["pair_label"] = layout.pair_labels
         rows["num_sequences"] = layout.counts if self.example_type.is_packed else 1
         if self.masker:
-            masked = self.masker(word_ids, group_starts, bits)
-            for name, values in masked._asdict().items():
-                rows[name] = values
+            masked = self.masker(word_ids, NumpyArrays(word_ids.shape, bits), group_starts)
+            for name in ("word_ids", "positions", "labels", "is_capped"):
+                rows[name] = getattr(masked, name)
+            rows["num_predictions"] = masked.is_used.sum(axis=1)
         return rows
 
     def _packed(self, pool, layout):
