@@ -22,6 +22,7 @@ import time
 from benchmarks import child_process
 from bert_tf import flagging
 from bert_tf.corpus import documents, inputs
+from bert_tf.corpus.units import read_units
 from bert_tf.flagging import REQUIRED, option
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -186,7 +187,7 @@ def whole_text(data):
     for path, text_format in [(p, "text") for p in books] + [
         (p, "wikiextractor") for p in articles
     ]:
-        for unit in documents.units(path, text_format):
+        for unit in read_units(path, text_format):
             for document in documents.documents(unit):
                 lines = [s if isinstance(s, bytes) else s.encode() for s in document.sentences]
                 # A book as chapters of 200 sentences: the reference forms pairs per document.

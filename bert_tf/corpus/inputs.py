@@ -1,4 +1,4 @@
-"""Input files: found from globs and directories, opened whatever compresses them, told apart."""
+"""Input files: finds them, decompresses them and detects their format."""
 
 import bz2
 import glob
@@ -6,13 +6,14 @@ import io
 import os
 import re
 import zlib
+from typing import Any, BinaryIO, cast
 
 from backports import zstd
 
 from bert_tf import files
 from bert_tf.errors import InputError
 
-# Left out of directories: what no corpus is, but lies beside one. What is named is always read.
+# Files in directories of a corpus that are not part of it. A file that is named is always read.
 _NOT_TEXT = re.compile(
     r"(?i)(\.tfrecords?|\.tfrecords?-.*|\.(png|jpe?g|gif|svg|webp|ico|pdf|mp[34]|wav|flac|ogg"
     r"|zip|tar|tgz|tbz2|7z|rar|xz|whl|npy|npz|h5|hdf5|bin|pt|pth|safetensors|parquet|arrow"
@@ -29,7 +30,7 @@ _COMPRESSED_STARTS = {
 _READ_BYTES = 2**16
 _BUFFER_BYTES = 2**20
 
-# First bytes of the formats, behind white space; jsonl and text also go by name or by flag.
+# First bytes of the formats, after white space; jsonl and text also go by name or by flag.
 _FORMAT_STARTS = {
     "wikiextractor": re.compile(rb"<doc\s"),
     "wikipedia": re.compile(rb"(<\?xml[^>]*>\s*)?<mediawiki"),
@@ -40,42 +41,41 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def find(patterns, what="--input_file"):
-    """Lists the files that a comma-separated list of files, globs and directories stands for.
+def find(patterns: str, what: str = "--input_file") -> list[str]:
+    """Lists the files of a comma-separated list of files, globs and directories.
 
-    Directories are searched to any depth; hidden files, empty ones, those whose names start with
-    "_" (markers such as _SUCCESS) and those named as records, images, archives and the like are
-    left out of them.
+    Directories are searched to any depth, without hidden files, empty ones, those whose names start
+    with "_" (markers such as _SUCCESS) and those named as records, images, archives and the like.
 
     Args:
-      patterns: str.
-      what: str, how the message calls it.
+      what: what error messages call the list.
 
     Returns:
-      list of str, sorted; a file reached twice, e.g. by a link, stands in it once.
+      Sorted; a file that is reached twice, e.g. by a link, is listed once.
 
     Raises:
-      InputError: a pattern matches nothing, a named file is empty, or a directory holds no text.
+      InputError: a pattern matches nothing, a named file is empty, or a directory has no text.
     """
-    found = []
+    paths = []
     for pattern in filter(None, (part.strip() for part in patterns.split(","))):
-        found += _matches(pattern, what)
-    if not found:
+        paths += _matches(pattern, what)
+    if not paths:
         raise InputError(
             f"{what} is empty; it takes a comma-separated list of files, globs or directories."
         )
-    first_of = {}
-    for path in sorted(found):
+    first_of: dict[str, str] = {}
+    for path in sorted(paths):
         first_of.setdefault(os.path.realpath(path), path)
     return sorted(first_of.values())
 
 
-def _matches(pattern, what):
+def _matches(pattern: str, what: str) -> list[str]:
     """The files of one pattern."""
+    others: list[str] = []
     if os.path.isdir(pattern):
         paths, others = _in_directory(pattern)
         if not paths:
-            raise InputError(f"{what}: the directory {pattern} holds no text. {_held(others)}")
+            raise InputError(f"{what}: the directory {pattern} has no text. {_held(others)}")
         return paths
     if os.path.exists(pattern):
         files.require_file(pattern, what)
@@ -86,7 +86,6 @@ def _matches(pattern, what):
     paths = list(filter(os.path.isfile, matches))
     for path in paths:
         files.require_file(path, what)
-    others = []
     for directory in filter(os.path.isdir, matches):
         inside, left_out = _in_directory(directory)
         paths, others = paths + inside, others + left_out
@@ -95,9 +94,11 @@ def _matches(pattern, what):
     return paths
 
 
-def _in_directory(directory):
+def _in_directory(directory: str) -> tuple[list[str], list[str]]:
     """The text files below a directory, and the names of the other files."""
-    paths, others, seen = [], [], set()
+    paths: list[str] = []
+    others: list[str] = []
+    seen: set[str] = set()
     for parent, folders, names in os.walk(directory, followlinks=True):
         real = os.path.realpath(parent)
         folders[:] = [] if real in seen else sorted(f for f in folders if f[0] not in "._")
@@ -111,27 +112,27 @@ def _in_directory(directory):
     return paths, others
 
 
-def _is_text_name(name):
+def _is_text_name(name: str) -> bool:
     return name[0] not in "._" and not _NOT_TEXT.search(_COMPRESSED_SUFFIX.sub("", name))
 
 
-def _held(others):
-    """What a directory without text holds, for the message."""
+def _held(others: list[str]) -> str:
+    """What a directory without text contains, for the message."""
     if not others:
-        return "It holds no files."
+        return "It has no files."
     shown = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
     return (
-        f"It holds {len(others)} file(s) that are empty, hidden or not named as text: {shown}. "
-        "Name the files to have them read all the same."
+        f"It has {len(others)} file(s) that are empty, hidden or not named as text: {shown}. "
+        "Name the files to read them anyway."
     )
 
 
-def resolve_format(path, input_format):
-    """Returns the format of a file: `input_format`, or what name and first bytes say if "auto".
+def resolve_format(path: str, input_format: str) -> str:
+    """Returns the format of a file: `input_format`, or if "auto", that of its name and first bytes.
 
     Returns:
-      str: sentences, text, jsonl, wikipedia or wikiextractor. "auto" never gives text, which
-      looks like sentences.
+      sentences, text, jsonl, wikipedia or wikiextractor. "auto" never gives text, which looks like
+      sentences.
 
     Raises:
       InputError: compressed data that cannot be read.
@@ -142,20 +143,20 @@ def resolve_format(path, input_format):
         return "jsonl"
     with open_text(path) as stream:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    if start[:2] in _UTF_16_MARKS:  # as XML may be, and the other formats not
+    if start[:2] in _UTF_16_MARKS:  # XML may be in UTF-16, the other formats not
         start = start.decode("utf-16", errors="ignore").encode()
     matches = (name for name, mark in _FORMAT_STARTS.items() if mark.match(start))
     return next(matches, "sentences")
 
 
-def open_text(path):
+def open_text(path: str) -> BinaryIO:
     """Opens a file for reading, decompressed if its first bytes are those of gzip, bzip2 or zstd.
 
     Several members, streams or frames in one file are read one after the other.
 
     Returns:
-      binary stream, to be closed. Reading raises `InputError` where compressed data are cut
-      short, damaged, or followed by something else: it never ends early in silence.
+      A stream, to be closed. Reading raises `InputError` where compressed data are cut short,
+      damaged, or followed by something else: it never ends early in silence.
 
     Raises:
       InputError: the name ends in .gz, .bz2 or .zst and the content is something else.
@@ -164,25 +165,26 @@ def open_text(path):
         start = file.read(4)
     for kind, mark in _COMPRESSED_STARTS.items():
         if mark.match(start):
-            return io.BufferedReader(_Decompressed(path, kind), _BUFFER_BYTES)
+            return cast(BinaryIO, io.BufferedReader(_Decompressed(path, kind), _BUFFER_BYTES))
     if suffix := _COMPRESSED_SUFFIX.search(path):
         kind = _KIND_OF_SUFFIX[suffix[1].lower()]
         raise InputError(
-            f"{path} is no {kind} file: it starts with {start!r}. Copy it anew, or name it for "
-            "what it is."
+            f"{path} is not a {kind} file: it starts with {start!r}. Copy it again, or give it a "
+            "name that fits its content."
         )
     return open(path, "rb")
 
 
-def position(stream):
-    """How many bytes of the file on disk a stream of `open_text` has taken so far."""
-    return stream.raw.position() if isinstance(stream.raw, _Decompressed) else stream.tell()
+def position(stream: BinaryIO) -> int:
+    """How many bytes of the file on disk a stream of `open_text` has read so far."""
+    raw = cast(io.BufferedReader, stream).raw
+    return raw.position() if isinstance(raw, _Decompressed) else stream.tell()
 
 
 class _Decompressed(io.RawIOBase):
     """The content of a compressed file, in which an unexpected end is an error."""
 
-    def __init__(self, path, kind):
+    def __init__(self, path: str, kind: str) -> None:
         self._path = path
         self._kind = kind
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with this stream
@@ -191,23 +193,23 @@ class _Decompressed(io.RawIOBase):
         self._member_start = 0
         self._num_bytes = 0
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def position(self):
+    def position(self) -> int:
         return self._file.tell()
 
-    def close(self):
+    def close(self) -> None:
         self._file.close()
         super().close()
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: Any) -> int:
         data = self._read(len(buffer))
         buffer[: len(data)] = data
         self._num_bytes += len(data)
         return len(data)
 
-    def _read(self, max_bytes):
+    def _read(self, max_bytes: int) -> bytes:
         while True:
             if self._decompressor.eof and not self._next_member():
                 return b""
@@ -224,44 +226,44 @@ class _Decompressed(io.RawIOBase):
                     raise InputError(
                         f"{self._path} is cut short: its {self._kind} data end in the middle, at "
                         f"byte {self._file.tell()}, after {self._num_bytes} bytes of text. Copy "
-                        "it anew, or leave it out."
+                        "it again, or leave it out."
                     )
 
-    def _next_member(self):
-        """Goes on behind the end of a member; False at the end of the file."""
+    def _next_member(self) -> bool:
+        """Continues after the end of a member; False at the end of the file."""
         self._input = self._decompressor.unused_data or self._file.read(_READ_BYTES)
         self._member_start = self._file.tell() - len(self._input)
         if self._input:
             self._decompressor = _DECOMPRESSORS[self._kind]()
         return bool(self._input)
 
-    def _damaged(self, error):
+    def _damaged(self, error: Exception) -> InputError:
         near = f"between bytes {self._member_start} and {self._file.tell()}"
         return InputError(
             f"{self._path} is damaged: {near} its data are not {self._kind} ({error}); "
-            f"{self._num_bytes} bytes of text came before. Copy it anew, or leave it out."
+            f"{self._num_bytes} bytes of text came before. Copy it again, or leave it out."
         )
 
 
 class _GzipDecompressor:
-    """zlib's decompressor of one gzip member, to be used like those of bz2 and zstd."""
+    """zlib's decompressor of one gzip member, with the interface of those of bz2 and zstd."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
 
-    def decompress(self, data, max_length):
+    def decompress(self, data: bytes, max_length: int) -> bytes:
         return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
     @property
-    def eof(self):
+    def eof(self) -> bool:
         return self._member.eof
 
     @property
-    def unused_data(self):
+    def unused_data(self) -> bytes:
         return self._member.unused_data
 
 
-_DECOMPRESSORS = {
+_DECOMPRESSORS: dict[str, Any] = {
     "gzip": _GzipDecompressor,
     "bzip2": bz2.BZ2Decompressor,
     "zstd": zstd.ZstdDecompressor,

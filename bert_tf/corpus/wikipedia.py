@@ -1,10 +1,11 @@
 """Wikipedia XML dumps to pages, and a page to the paragraphs of its running text.
 
-Section A.1 of the paper: of Wikipedia only the text passages, no lists, tables and headers.
+Section A.1 of the paper: of Wikipedia only the text passages, without lists, tables and headers.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
 from xml.parsers import expat
 
 from bert_tf.corpus import wikitext
@@ -14,27 +15,26 @@ from bert_tf.errors import InputError
 
 _CHUNK_BYTES = 2**16
 
+Article = tuple[str, str, int]  # title, wikitext, line of the XML on which the page starts
+
 
 # ---------------------------------------------------------------- dump to pages
 
 
-def pages(stream, source):
+def pages(stream: BinaryIO, source: str) -> Iterator[Article]:
     """Yields the articles of a dump: namespace 0, no redirects, the latest revision.
 
-    Holds one page and one chunk of the stream at a time. Dumps of every export schema are read, in
-    the encoding that their first bytes declare; pages of another content model than wikitext are
-    left out.
+    Holds one page and one chunk of the stream at a time. Reads dumps of every export schema, in the
+    encoding that their first bytes declare. Pages with a content model other than wikitext are left
+    out.
 
     Args:
-      stream: binary file of XML, decompressed.
-      source: str, what messages call it.
-
-    Yields:
-      (title: str, wikitext: str, position: int), the line of the XML on which the page starts.
+      stream: XML, decompressed.
+      source: what error messages call it.
 
     Raises:
-      InputError: it is not well-formed XML, ends early, or is no MediaWiki export. Pages before the
-        place are yielded first.
+      InputError: it is not well-formed XML, ends early, or is not a MediaWiki export. Pages before
+        the error are yielded first.
     """
     reader = _Reader()
     try:
@@ -63,20 +63,21 @@ _ENDS_EARLY = {
 }
 
 
-def _broken(error, source, reader):
-    whole = f"{reader.num_pages} pages before it were whole"
+def _broken(error: expat.ExpatError, source: str, reader: "_Reader") -> InputError:
+    complete = f"{reader.num_pages} pages before it were complete"
     way_out = "Fetch it again"
     if reader.num_pages:
-        whole += f", the last of them ends in line {reader.last_line}"
-        way_out += ", or keep the whole pages: cut it after that line and add </mediawiki>"
+        complete += f", the last of them ends in line {reader.last_line}"
+        way_out += ", or keep the complete pages: cut it after that line and add </mediawiki>"
     if error.code in _ENDS_EARLY:
         return InputError(
-            f"{source} ends in the middle of the XML, in line {error.lineno}; {whole}. {way_out}."
+            f"{source} ends in the middle of the XML, in line {error.lineno}; {complete}. "
+            f"{way_out}."
         )
     return InputError(
         f"{source} is not well-formed XML in line {error.lineno}, column {error.offset}: "
-        f"{expat.ErrorString(error.code)}; {whole}. {way_out}; a dump is one <mediawiki> element "
-        "in UTF-8, or in the encoding that its XML declaration names."
+        f"{expat.ErrorString(error.code)}; {complete}. {way_out}; a dump is one <mediawiki> "
+        "element in UTF-8, or in the encoding that its XML declaration names."
     )
 
 
@@ -84,35 +85,35 @@ class _Reader:
     """Collects pages from the events of an XML parser.
 
     Attributes:
-      root: str, name of the outermost element, None before it.
-      num_pages: int, pages read whole, of all kinds.
-      last_line: int, where the last of them ends.
+      root: name of the outermost element; None before it.
+      num_pages: complete pages so far, of all kinds.
+      last_line: where the last of them ends.
     """
 
-    def __init__(self):
-        self.root = None
+    def __init__(self) -> None:
+        self.root: str | None = None
         self.num_pages = 0
         self.last_line = 0
-        self._ready = []
-        self._path = []
-        self._text = None
+        self._ready: list[Article] = []
+        self._path: list[str] = []
+        self._text: list[str] | None = None
         self._page = _Page(0)
-        self._namespaces = set()
+        self._namespaces: set[str] = set()
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
 
-    def feed(self, chunk, is_last=False):
+    def feed(self, chunk: bytes, is_last: bool = False) -> None:
         self._parser.Parse(chunk, is_last)
 
-    def take(self):
-        """Articles that became whole since the last call."""
+    def take(self) -> list[Article]:
+        """Articles that have ended since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
-    def _start(self, name, attributes):
+    def _start(self, name: str, _: object) -> None:
         name = name.rpartition(":")[2]
         self.root = self.root or name
         self._path.append(name)
@@ -123,11 +124,11 @@ class _Reader:
         elif "/".join(self._path[-2:]) in _KEPT:
             self._text = []
 
-    def _characters(self, text):
+    def _characters(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
 
-    def _end(self, _):
+    def _end(self, _: str) -> None:
         key = "/".join(self._path[-2:])
         name = self._path.pop()
         if self._text is not None and key in _KEPT:
@@ -142,21 +143,21 @@ class _Reader:
                 self._ready.append((self._page.title, self._page.wikitext, self._page.line))
             self._page = _Page(0)
 
-    def _keep(self, key, text):
+    def _keep(self, key: str, text: str) -> None:
         if key == "namespaces/namespace":
             self._namespaces.add(text)
         else:
             setattr(self._page, _KEPT[key], text)
 
 
-# Elements whose text is kept, by their parent and name, and the attribute of _Page it goes to.
+# Elements whose text is kept, by their parent and name: the attribute of _Page for it.
 _KEPT = {
     "page/title": "title",
     "page/ns": "namespace",
     "revision/timestamp": "revision_time",
     "revision/model": "revision_model",
     "revision/text": "revision_text",
-    "namespaces/namespace": None,
+    "namespaces/namespace": "",
 }
 # `#REDIRECT [[Title]]` in any language, for schemas without <redirect>.
 _REDIRECT = re.compile(r"\s*#[^\W\d_]+\s*:?\s*\[\[")
@@ -165,23 +166,22 @@ _REDIRECT = re.compile(r"\s*#[^\W\d_]+\s*:?\s*\[\[")
 class _Page:
     """What is known of a page while it is read."""
 
-    def __init__(self, line):
+    def __init__(self, line: int) -> None:
         self.line = line
         self.title = self.wikitext = self.time = self.model = ""
-        self.namespace = None
+        self.revision_time = self.revision_text = self.revision_model = ""
+        self.namespace: str | None = None
         self.is_redirect = False
-        self.end_revision()
 
-    def end_revision(self):
+    def end_revision(self) -> None:
         """Keeps the revision that was read if none kept before is later."""
-        time = getattr(self, "revision_time", "")
-        if time >= self.time:
-            self.time = time
-            self.wikitext = getattr(self, "revision_text", "")
-            self.model = getattr(self, "revision_model", "")
+        if self.revision_time >= self.time:
+            self.time = self.revision_time
+            self.wikitext = self.revision_text
+            self.model = self.revision_model
         self.revision_time = self.revision_text = self.revision_model = ""
 
-    def is_article(self, namespaces):
+    def is_article(self, namespaces: set[str]) -> bool:
         if self.namespace is None:  # schemas before 0.6
             prefix, colon, _ = self.title.partition(":")
             is_main = not (colon and prefix in namespaces)
@@ -199,47 +199,32 @@ class Passages(NamedTuple):
     """The running text of a page.
 
     Attributes:
-      paragraphs: list of str, plain text, single spaces, no line ends.
-      num_with_markup: int, paragraphs left out because markup was left in them or could not be
-        read.
-      num_with_holes: int, paragraphs kept although words of a template or formula are missing.
-      num_torn: int, paragraphs left out because too many are.
+      paragraphs: plain text with single spaces, without line ends.
+      num_with_markup: paragraphs left out because markup was left in them or could not be read.
+      num_with_holes: paragraphs kept although words of a template or formula are missing.
+      num_torn: paragraphs left out because too many words are missing.
     """
 
-    paragraphs: list
+    paragraphs: list[str]
     num_with_markup: int
     num_with_holes: int
     num_torn: int
 
 
-def paragraphs(text):
-    """The paragraphs of `passages`.
+def passages(text: str) -> Passages:
+    """The paragraphs of a page of wikitext that are prose.
 
-    Raises:
-      WikitextError: the page cannot be read.
-    """
-    return passages(text).paragraphs
-
-
-def passages(text):
-    """The paragraphs of a page that are prose.
-
-    Left out, with what is in them: headings, lists and indented lines, preformatted lines, tables,
+    Left out with their content: headings, lists and indented lines, preformatted lines, tables,
     templates, references, pictures and their captions, categories, formulas, HTML blocks, and the
     sections that only point elsewhere. The text of links and of inline markup stays.
     A paragraph is prose if it has at least `MIN_WORDS` words and a sentence that ends, or is longer
     than labels are (`MIN_CHARACTERS`; some scripts have neither spaces nor full stops).
 
-    Args:
-      text: str, wikitext.
-
-    Returns:
-      `Passages`.
-
     Raises:
-      WikitextError: it is nested deeper than the scanner goes.
+      WikitextError: it is nested deeper than `wikitext.MAX_NESTING`.
     """
-    kept, num_with_markup, num_with_holes, num_torn = [], 0, 0, 0
+    kept: list[str] = []
+    num_with_markup = num_with_holes = num_torn = 0
     for block in _blocks(wikitext.without_blocks(text)):
         try:
             with_marks = _closed_up(wikitext.plain(block))
@@ -260,7 +245,7 @@ def passages(text):
     return Passages(kept, num_with_markup, num_with_holes, num_torn)
 
 
-# More gaps than one in so many words make sentences that nobody wrote.
+# With more gaps than one in this many words, sentences become ones that nobody wrote.
 MIN_WORDS_PER_HOLE = 20
 MIN_WORDS = 5
 MIN_CHARACTERS = 150
@@ -289,9 +274,10 @@ _BLOCK_TAG = re.compile(
 )
 
 
-def _blocks(text):
-    """Yields the wikitext of paragraphs: runs of lines that are no list, table or heading."""
-    hidden_from, lines = _NO_LEVEL, []
+def _blocks(text: str) -> Iterator[str]:
+    """Yields the wikitext of paragraphs: runs of lines outside of lists, tables and headings."""
+    hidden_from = _NO_LEVEL
+    lines: list[str] = []
     for line in _BLOCK_TAG.sub("\n\n", text).split("\n"):
         content = line.strip(f"{_MARKS} \t\r\u00a0")
         is_heading = len(content) > 2 and content[0] == content[-1] == "="
@@ -309,16 +295,16 @@ def _blocks(text):
         yield " ".join(lines)
 
 
-def _is_list(content):
+def _is_list(content: str) -> bool:
     return content[0] in _LINES_OF_LISTS or content.startswith("----")
 
 
-def _points_elsewhere(heading):
+def _points_elsewhere(heading: str) -> bool:
     title = re.sub(r"<[^<>]*>|'{2,}", "", heading.strip("= \t"))
     return title.strip(f"{_MARKS} :").casefold() in _POINTING_SECTIONS
 
 
-# Parentheses around nothing but marks, punctuation and the words that joined what is gone.
+# Parentheses with only marks, punctuation and words that joined the removed parts.
 _EMPTIED = re.compile(
     rf"[(\[（]\s*(?:[{_MARKS}\s,;:/·–—-]|\b(?:or|and|also|pronounced|locally|listen)\b)*[)\]）]"
 )
@@ -328,8 +314,8 @@ _BETWEEN_COMMAS = re.compile(rf"[,;:]\s*([{_MARKS}]+)\s*(?=[,;:.])")
 _SPACED_MARKS = re.compile(rf" ?(?<![{_MARKS}])[{_MARKS}]+(?= ?[.,;:!?])")
 
 
-def _closed_up(text):
-    """Removes the punctuation that stood around what is gone."""
+def _closed_up(text: str) -> str:
+    """Removes the punctuation around removed parts."""
     text = _EMPTIED.sub(SILENT, " ".join(text.split()))
     text = _AFTER_OPENING.sub("", text)
     text = _BEFORE_CLOSING.sub("", text)
@@ -340,7 +326,7 @@ def _closed_up(text):
 _WRONG_SPACE = re.compile(r"(?<=\S) +(?=[.,;)](?:\s|$))|(?<=\() +")
 
 
-def _finished(text):
+def _finished(text: str) -> str:
     """Removes the marks and the spaces that they leave."""
     text = _SPACED_MARKS.sub("", text).replace(HOLE, " ").replace(SILENT, "")
     return _WRONG_SPACE.sub("", " ".join(text.split()))
@@ -354,8 +340,8 @@ _ENDED = re.compile(r"[.!?…。！？।॥։؟۔።][^\w\s]*$")
 _BREAK = re.compile(r"(?<=\w{3})[.!?][\"'”’»)\]]*\s+|[。！？]")
 
 
-def _without_unfinished_end(text):
-    """Cuts off the last sentence if it led to a list or formula that is gone."""
+def _without_unfinished_end(text: str) -> str:
+    """Cuts off the last sentence if it led to a list or formula that was removed."""
     if _ENDED.search(text):
         return text
     ends = [m.end() for m in _BREAK.finditer(text) if not text[m.end() : m.end() + 1].islower()]
@@ -364,14 +350,14 @@ def _without_unfinished_end(text):
     return text[: ends[-1]].rstrip() if ends else ""
 
 
-def _is_prose(text):
+def _is_prose(text: str) -> bool:
     if not text or _NO_START.match(text):
         return False
     is_long = len(text) >= MIN_CHARACTERS
     return is_long or (len(text.split()) >= MIN_WORDS and bool(_SENTENCE_END.search(text)))
 
 
-# A paragraph that goes on after a formula, or an item of a list numbered or marked by hand.
+# A paragraph that continues after a formula, or a list item numbered or marked by hand.
 _NO_START = re.compile(r"[,;.)](?!\.)|[•·▪■◦‣–—-]\s|\(?\d{1,2}[.)]\s")
 _LEFT_OVER = re.compile(
     r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|''|==|-\{|\}-|</?[A-Za-z!]|^[|!*#:;]|https?://|\w\|\w+="

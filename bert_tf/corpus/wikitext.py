@@ -1,20 +1,20 @@
-"""Wikitext without what is no prose, and one paragraph of it as plain text.
+"""Removes from wikitext what is not prose, and turns one paragraph of it into plain text.
 
-A scanner takes out what spans lines (templates, tables, references, pictures), in time linear in
-the page. What is left of a paragraph, links and entities and inline tags, goes through a parser.
-Parsing whole pages would take several times as long, and the parser's time and memory have no
-bound on pages with much unclosed markup.
+A scanner removes what spans lines (templates, tables, references, pictures), in time linear in
+the size of the page. The rest of a paragraph, with links and entities and inline tags, goes through
+a parser. Parsing whole pages would take several times as long, and the parser's time and memory
+have no limit on pages with much unclosed markup.
 """
 
 import html
 import re
+from collections.abc import Iterable
 
 import mwparserfromhell
 from mwparserfromhell import nodes
 from mwparserfromhell.parser import ParserError
 
-from bert_tf.corpus import wikitext_templates
-from bert_tf.corpus.wikitext_templates import HOLE, SILENT
+from bert_tf.corpus.wikitext_templates import HOLE, SILENT, shown_template
 
 # Several times what articles use; the scanner's time grows with it.
 MAX_NESTING = 100
@@ -30,7 +30,7 @@ class WikitextError(ValueError):
 
 # ---------------------------------------------------------------- what spans lines
 
-# Their content is no wikitext, or no prose.
+# Their content is not wikitext, or not prose.
 _EXTENSIONS = (
     "ref|math|chem|ce|gallery|timeline|poem|score|syntaxhighlight|source|pre|nowiki|imagemap|hiero|"
     "references|graph|mapframe|maplink|templatedata|categorytree|inputbox|indicator|includeonly|code"
@@ -40,14 +40,16 @@ _EXTENSION_START = re.compile(rf"<(?:{_EXTENSIONS})\b", re.IGNORECASE)
 _ENDS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _EXTENSIONS.split("|")} | {
     "": re.compile("-->")
 }
-# A formula or a piece of code that is as good as a word.
+# A formula or code that reads like a word.
 _WORD = re.compile(r"[^\W_]+(?:[ .\-][^\W_]+){0,2}(?:\(\))?")
 _MARKUP_CHARACTER = re.compile(r"[^\w\s.,]")
 
 
-def _without_extensions(text):
+def _without_extensions(text: str) -> str:
     """Replaces comments and extension tags, whose content must not be read as wikitext."""
-    parts, position, unclosed = [], 0, set()
+    parts: list[str] = []
+    unclosed: set[str] = set()
+    position = 0
     while match := _EXTENSION.search(text, position):
         name = (match[1] or "").lower()
         parts.append(text[position : match.start()])
@@ -55,7 +57,7 @@ def _without_extensions(text):
         if name and match[2].endswith("/"):
             parts.append(SILENT)
             continue
-        # A name without an end is looked for once, so that the time stays linear.
+        # The missing end of a name is searched for once, so that the time stays linear.
         end = None if name in unclosed else _ENDS[name].search(text, position)
         if end:
             parts.append(_shown_extension(name, text[position : end.start()]))
@@ -70,12 +72,12 @@ def _without_extensions(text):
     return "".join((*parts, text[position:]))
 
 
-def _is_alone(text, start, end):
-    """Whether a line holds nothing but the comment between `start` and `end`."""
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Whether the comment between `start` and `end` is all that its line has."""
     return text[end : end + 1] == "\n" and (start == 0 or text[start - 1] == "\n")
 
 
-def _shown_extension(name, content):
+def _shown_extension(name: str, content: str) -> str:
     if name in ("", "ref", "references", "indicator", "includeonly"):
         return SILENT if name else ""
     if name == "nowiki":
@@ -88,12 +90,14 @@ def _shown_extension(name, content):
 _BRACKETS = re.compile(r"\{\{|\}\}|\[\[|\]\]")
 
 
-def _without_templates(text):
+def _without_templates(text: str) -> str:
     """Replaces templates, and removes pictures, categories and links to other languages.
 
-    From the inside out, with a stack of what is open; what has no partner stays as it is.
+    Works from the inside out, with a stack of open brackets; one without a partner stays text.
     """
-    stack, parts, position = [], [], 0
+    stack: list[tuple[str, list[str]]] = []
+    parts: list[str] = []
+    position = 0
     for match in _BRACKETS.finditer(text):
         parts.append(text[position : match.start()])
         position, bracket = match.end(), match[0]
@@ -110,7 +114,7 @@ def _without_templates(text):
         if stack and stack[-1][0] == opening:
             content = "".join(parts)
             _, parts = stack.pop()
-            parts.append(_shown_link(content) if bracket == "]]" else _shown_template(content))
+            parts.append(_shown_link(content) if bracket == "]]" else shown_template(content))
         else:
             parts.append(bracket)
     parts.append(text[position:])
@@ -119,16 +123,12 @@ def _without_templates(text):
     return "".join(parts)
 
 
-def _reopened(stack, parts):
-    """What comes before an opening bracket, the bracket as text and what follows it."""
+def _reopened(stack: list[tuple[str, list[str]]], parts: list[str]) -> list[str]:
+    """Takes an opening bracket off the stack; returns the parts before it, itself and `parts`."""
     bracket, before = stack.pop()
     before.append(bracket)
     before += parts
     return before
-
-
-def _shown_template(content):
-    return wikitext_templates.shown(content)
 
 
 # English names hold in every wiki; the others are those of large ones and of the tests' languages.
@@ -148,7 +148,7 @@ _PICTURE = re.compile(
 _WIKI_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*|simple")
 
 
-def _shown_link(content):
+def _shown_link(content: str) -> str:
     target = content.partition("|")[0]
     prefix, colon, _ = target.partition(":")
     prefix = prefix.strip().lower().replace("_", " ")
@@ -168,9 +168,10 @@ _BLOCK = re.compile(
 _HEADING = re.compile("^==", re.MULTILINE)
 
 
-def _without_blocks(text):
-    """Removes tables and HTML blocks with what is in them."""
-    spans, opened = [], []
+def _without_block_elements(text: str) -> str:
+    """Removes tables and HTML blocks with their content."""
+    spans: list[tuple[int, int]] = []
+    opened: list[tuple[str, int, int]] = []
     for match in _BLOCK.finditer(text):
         is_end = bool(match["end"] or match["close"])
         name = (match["name"] or "{|").lower()
@@ -193,8 +194,9 @@ def _without_blocks(text):
     return _cut(text, spans)
 
 
-def _cut(text, spans):
-    parts, position = [], 0
+def _cut(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    position = 0
     for start, end in sorted(spans):
         if end > position:
             parts += [text[position : max(start, position)], "\n\n"]
@@ -202,7 +204,7 @@ def _cut(text, spans):
     return "".join((*parts, text[position:]))
 
 
-def without_blocks(text):
+def without_blocks(text: str) -> str:
     """Wikitext without comments, templates, tables, pictures and references.
 
     Headings, lists and the markup inside paragraphs stay.
@@ -211,12 +213,12 @@ def without_blocks(text):
       WikitextError: brackets or blocks are nested deeper than `MAX_NESTING`.
     """
     text = text.replace(SILENT, "").replace(HOLE, "")
-    return _without_blocks(_without_templates(_without_extensions(text)))
+    return _without_block_elements(_without_templates(_without_extensions(text)))
 
 
 # ---------------------------------------------------------------- one paragraph
 
-# Their content is a part of the sentence.
+# Their content is part of the sentence.
 _INLINE_TAGS = frozenset(
     "i b u s em strong small big sub sup span font abbr cite q tt var samp kbd dfn ins bdi bdo "
     "mark time data noinclude onlyinclude nowiki code rb ruby".split()
@@ -226,8 +228,8 @@ _NEEDS_PARSER = re.compile(r"[\[\]{}<&]|//")
 _SWITCH = re.compile(r"__[^\W\d_]+__")
 
 
-def plain(text):
-    """One paragraph of `without_blocks` as text; `SILENT` and `HOLE` still mark what is missing.
+def plain(text: str) -> str:
+    """One paragraph of `without_blocks` as text; `SILENT` and `HOLE` mark what is missing.
 
     Raises:
       WikitextError: it is too long or the parser gives up.
@@ -240,13 +242,13 @@ def plain(text):
     if not _NEEDS_PARSER.search(text):
         return text
     try:
-        # Entities last, so that what they stand for is not read as markup.
+        # Entities come last, so that the characters that they represent are not read as markup.
         return html.unescape(_text(mwparserfromhell.parse(text, skip_style_tags=True)))
     except ParserError as error:
         raise WikitextError(f"the parser gave up: {error}") from error
 
 
-def _without_quotes(text):
+def _without_quotes(text: str) -> str:
     """Removes bold and italic marks, which may be left open and end with the paragraph."""
     if "''" not in text:
         return text
@@ -258,12 +260,12 @@ def _without_quotes(text):
     return _QUOTES.sub(lambda match: "'" if len(match[0]) == 4 else "", text)
 
 
-def _text(wikicode):
+def _text(wikicode: mwparserfromhell.wikicode.Wikicode) -> str:
     return "".join(map(_shown, wikicode.nodes))
 
 
-def _shown(node):
-    """The text that a reader sees of a node."""
+def _shown(node: nodes.Node) -> str:
+    """The text of a node that a reader sees."""
     if isinstance(node, nodes.Text):
         return node.value
     if isinstance(node, nodes.Wikilink):
@@ -277,7 +279,7 @@ def _shown(node):
     return HOLE
 
 
-def _shown_wikilink(link):
+def _shown_wikilink(link: nodes.Wikilink) -> str:
     if link.text is not None and str(link.text).strip():
         return _text(link.text)
     title = str(link.title).strip().removeprefix(":")
@@ -286,7 +288,7 @@ def _shown_wikilink(link):
     return title.replace("_", " ")
 
 
-def _shown_tag(tag):
+def _shown_tag(tag: nodes.Tag) -> str:
     name = str(tag.tag).strip().lower()
     if name in ("br", "hr", "wbr"):
         return "" if name == "wbr" else " "

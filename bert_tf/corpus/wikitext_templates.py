@@ -1,22 +1,25 @@
-"""Templates that stand for words of a sentence, and the words they stand for.
+"""Templates that show words of a sentence, and the words that they show.
 
-A dump holds calls of templates, not what they show. The few that most sentences use are read
-here: what they show is one of their arguments, or nearly so. All others leave a hole, except those
-known to show no words.
+A dump has calls of templates, not what they show. The few that most sentences use are handled
+here: what they show is one of their arguments, or close to it. All others leave a hole, except
+those known to show no words.
 """
 
 import re
+from collections.abc import Callable
+from typing import cast
 
 import mwparserfromhell
+from mwparserfromhell.nodes import Template
 from mwparserfromhell.parser import ParserError
 
-# What a removed piece of markup leaves behind until its paragraph is done: SILENT where the
-# sentence is whole without it, HOLE where words may be missing. XML 1.0 allows neither character.
+# What removed markup leaves in a paragraph until it is finished: SILENT where the sentence is
+# complete without it, HOLE where words may be missing. XML 1.0 allows neither character.
 SILENT = "\x02"
 HOLE = "\x03"
 
 
-def _names(text):
+def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
@@ -30,7 +33,7 @@ _ARGUMENT = {
     **dict.fromkeys(_names("transl, transliteration, tlit"), -1),
 }
 _LANGUAGE = re.compile(r"lang-[a-z]{2,3}(?:-[a-z]+)*")
-# Show a passage of their own: their first argument.
+# Show a separate passage: their first argument.
 _QUOTATIONS = frozenset(_names("quote, blockquote, bquote, cquote, quotation, quote box"))
 # Show their arguments without anything between them.
 _JOINED = frozenset(_names("chem, chem2"))
@@ -89,14 +92,11 @@ _UNITS = {
 }
 
 
-def shown(call):
-    """The wikitext that stands for a call of a template.
+def shown_template(call: str) -> str:
+    """The wikitext that replaces a call of a template; `SILENT` or `HOLE` where it is not known.
 
     Args:
-      call: str, what is between the braces: `"lang|fr|mot"`. Calls inside it are already replaced.
-
-    Returns:
-      str, `SILENT` or `HOLE` where nothing can be said.
+      call: what is between the braces, e.g. `"lang|fr|mot"`, with calls inside it replaced.
     """
     name = _name(call)
     if name in _CONSTANTS:
@@ -107,25 +107,25 @@ def shown(call):
     if render is None:
         return HOLE
     try:
-        template = mwparserfromhell.parse("{{" + call + "}}", skip_style_tags=True).get(0)
-        # Values may be padded; what stands in `{{nowrap| a }}` is shown with its spaces.
-        return render(name, template) or HOLE
+        parsed = mwparserfromhell.parse("{{" + call + "}}", skip_style_tags=True)
+        # Values may be padded; `{{nowrap| a }}` is shown with its spaces.
+        return render(name, cast(Template, parsed.get(0))) or HOLE
     except (ParserError, AttributeError, IndexError):
         return HOLE
 
 
-def _name(call):
+def _name(call: str) -> str:
     """The name of the template in lower case; `#if:` and `formatnum:` end at the colon."""
     name = call.partition("|")[0].strip().replace("_", " ").lower()
     return "formatnum" if name.startswith("formatnum:") else name
 
 
-def _positional(template):
-    """The arguments without a name, or with a number for one, in order."""
+def _positional(template: Template) -> list[str]:
+    """The arguments without a name, or with a number as their name, in order."""
     return [str(param.value).strip() for param in template.params if str(param.name).isdigit()]
 
 
-def _argument(name, template):
+def _argument(name: str, template: Template) -> str:
     position = _ARGUMENT[name]
     values = _positional(template)
     if name == "formatnum":
@@ -133,35 +133,35 @@ def _argument(name, template):
     return values[position - 1 if position > 0 else position]
 
 
-def _first(_, template):
+def _first(_: str, template: Template) -> str:
     return _positional(template)[0]
 
 
-def _quotation(_, template):
+def _quotation(_: str, template: Template) -> str:
     values = _positional(template)
     named = {str(param.name).strip(): str(param.value).strip() for param in template.params}
     return f"\n\n{values[0] if values else named.get('text') or named.get('quote', '')}\n\n"
 
 
-def _joined(_, template):
+def _joined(_: str, template: Template) -> str:
     return "".join(_positional(template))
 
 
-def _ship(name, template):
+def _ship(name: str, template: Template) -> str:
     return f"{name.upper()} {_positional(template)[0]}"
 
 
-def _prefixed(name, template):
+def _prefixed(name: str, template: Template) -> str:
     return _PREFIXES[name] + "–".join(_positional(template)[:2])
 
 
-def _as_of(_, template):
+def _as_of(_: str, template: Template) -> str:
     is_lower = any(str(param.name).strip() == "lc" for param in template.params)
     date = _positional(template)
     return ("as of " if is_lower else "As of ") + " ".join(reversed(date))
 
 
-def _value(_, template):
+def _value(_: str, template: Template) -> str:
     """`{{val|5.1|e=6|u=kg}}`."""
     named = {str(param.name).strip(): str(param.value).strip() for param in template.params}
     power = f" × 10^{named['e']}" if "e" in named else ""
@@ -169,20 +169,20 @@ def _value(_, template):
     return named["1"] + power + unit if "1" in named else ""
 
 
-def _nihongo(_, template):
+def _nihongo(_: str, template: Template) -> str:
     """`{{nihongo|English|kanji|romaji}}` shows the last two in parentheses."""
     values = _positional(template)
     others = ", ".join(filter(None, values[1:3]))
     return f"{values[0]} ({others})" if values[0] and others else values[0] or others
 
 
-def _interlanguage(_, template):
+def _interlanguage(_: str, template: Template) -> str:
     """`{{ill|Title|de|Titel}}`, or with the language first."""
     values = _positional(template)
     return values[-1] if re.fullmatch("[a-z]{2,3}", values[0]) and len(values) > 2 else values[0]
 
 
-def _convert(_, template):
+def _convert(_: str, template: Template) -> str:
     """`{{convert|5|to|6|km|mi}}` and `{{convert|5|ft|11|in|m}}`: what is given, not converted."""
     values = _positional(template)
     num_read = 2 if len(values) > 1 and values[1] not in _RANGES else 4
@@ -196,7 +196,7 @@ def _convert(_, template):
     )
 
 
-_RENDERERS = {
+_RENDERERS: dict[str, Callable[[str, Template], str]] = {
     **dict.fromkeys(_ARGUMENT, _argument),
     **dict.fromkeys(_QUOTATIONS, _quotation),
     **dict.fromkeys(_JOINED, _joined),

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bert_tf.corpus import inputs
 from bert_tf.corpus.documents import documents
-from bert_tf.corpus.units import Unit, units
+from bert_tf.corpus.units import Unit, read_units
 from bert_tf.errors import InputError
 from bert_tf.options import LearnVocabulary
 from bert_tf.progress import Progress
@@ -104,7 +104,7 @@ def count_texts(texts: Iterable[str | bytes], do_lower_case: bool) -> collection
 
 def _units(paths: Iterable[str], options: LearnVocabulary) -> Iterator[Unit]:
     for path in paths:
-        yield from units(path, inputs.resolve_format(path, options.input_format))
+        yield from read_units(path, inputs.resolve_format(path, options.input_format))
 
 
 def _count_unit(
@@ -118,20 +118,20 @@ def _count_unit(
 
 def _mapped(
     work: Callable[[Unit], tuple[collections.Counter[str], int]],
-    all_units: Iterator[Unit],
+    units: Iterator[Unit],
     num_workers: int | None,
 ) -> Iterator[tuple[collections.Counter[str], int]]:
     """Yields `work(unit)` of each unit in order, at most a few units ahead of the reader."""
     num_workers = num_workers or os.cpu_count() or 1
-    first = list(itertools.islice(all_units, 2))
+    first = list(itertools.islice(units, 2))
     if num_workers == 1 or len(first) < 2:  # starting processes takes longer than the work
-        yield from map(work, itertools.chain(first, all_units))
+        yield from map(work, itertools.chain(first, units))
         return
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(num_workers, mp_context=context) as pool:
         pending = collections.deque[concurrent.futures.Future]()
         try:
-            for unit in itertools.chain(first, all_units):
+            for unit in itertools.chain(first, units):
                 pending.append(pool.submit(work, unit))
                 if len(pending) > num_workers * _UNITS_AHEAD:
                     yield pending.popleft().result()

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from bert_tf.corpus import documents
-from bert_tf.corpus.documents import Document, Unit
+from bert_tf.corpus.documents import Document
+from bert_tf.corpus.units import Unit
 from bert_tf.errors import InputError
 
 
@@ -73,7 +74,7 @@ class TestSentences:
             parse(data, input_format, first=5)
         assert str(error.value) == (
             f"file is not UTF-8: {counts[0]} of the {counts[1]} lines from line 5 on cannot be "
-            f"decoded, and {counts[2]} that hold more than ASCII can. Convert it, e.g. with "
+            f"decoded, and {counts[2]} with more than ASCII can. Convert it, e.g. with "
             "`iconv -f WINDOWS-1252 -t UTF-8`."
         )
 
@@ -165,11 +166,11 @@ class TestJsonLines:
     @pytest.mark.parametrize(
         ("record", "message"),
         [
-            ('{"text": "cut sh', "is no JSON: Unterminated string starting at: line 1 column 10"),
-            ("A sentence.", "is no JSON: Expecting value"),
-            ("[" * 100_000, "is no JSON: "),
-            ('["A."]', "holds a JSON list; an object was wanted."),
-            ("7", "holds a JSON number; an object was wanted."),
+            ('{"text": "cut sh', "is not JSON: Unterminated string starting at: line 1 column 10"),
+            ("A sentence.", "is not JSON: Expecting value"),
+            ("[" * 100_000, "is not JSON: "),
+            ('["A."]', "is a JSON list; an object was wanted."),
+            ("7", "is a JSON number; an object was wanted."),
             (
                 '{"body": "A.", "id": 1}',
                 "has no field 'text', which --text_field names; its fields are body, id.",
@@ -177,14 +178,14 @@ class TestJsonLines:
             ("{}", "has no field 'text', which --text_field names; its fields are none."),
             ('{"text": null}', ": the field 'text' holds a null; a string or a list of strings"),
             ('{"text": ["A.", 7]}', ": the field 'text' holds a number; a string or a list"),
-            ('{"text": "A.", "spans": [[0, 3]]}', ': the field "spans" holds [0, 3]; wanted are'),
-            ('{"text": "A.", "spans": [[1, 1]]}', ': the field "spans" holds [1, 1]; wanted are'),
+            ('{"text": "A.", "spans": [[0, 3]]}', ': the field "spans" holds [0, 3]; wanted:'),
+            ('{"text": "A.", "spans": [[1, 1]]}', ': the field "spans" holds [1, 1]; wanted:'),
             ('{"text": "A.", "spans": [[-1, 1]]}', ': the field "spans" holds [-1, 1]; wanted'),
             ('{"text": "A.", "spans": [[0, true]]}', ': the field "spans" holds [0, true]; wanted'),
-            ('{"text": "A.", "spans": [0, 1]}', ': the field "spans" holds 0; wanted are'),
+            ('{"text": "A.", "spans": [0, 1]}', ': the field "spans" holds 0; wanted:'),
             ('{"text": "A.", "spans": {"a": 1}}', ': the field "spans" holds {"a": 1}; wanted'),
-            ('{"text": ["A."], "spans": [[0, 1]]}', ': the field "spans" holds 0; wanted are'),
-            ('{"text": ["A."], "spans": []}', ': the field "spans" holds []; wanted are'),
+            ('{"text": ["A."], "spans": [[0, 1]]}', ': the field "spans" holds 0; wanted:'),
+            ('{"text": ["A."], "spans": []}', ': the field "spans" holds []; wanted:'),
         ],
     )
     def test_a_wrong_record(self, record, message):
@@ -230,8 +231,8 @@ class TestWikiExtractor:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            (ELEMENT + "Some text.\n", "file:10: 'Some text.' stands outside of <doc> elements;"),
-            (ELEMENT + "</doc>", "file:10: '</doc>' stands outside of <doc> elements;"),
+            (ELEMENT + "Some text.\n", "file:10: 'Some text.' is outside of <doc> elements;"),
+            (ELEMENT + "</doc>", "file:10: '</doc>' is outside of <doc> elements;"),
             (ELEMENT[:-9], "file is cut short: the <doc> of line 1 does not end."),
             (ELEMENT + ELEMENT[:90], "file is cut short: the <doc> of line 10 does not end."),
         ],

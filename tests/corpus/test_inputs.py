@@ -73,13 +73,13 @@ class TestFind:
         with pytest.raises(InputError) as error:
             inputs.find(f"{tmp_path}/d", "--input_file")
         assert str(error.value) == (
-            f"--input_file: the directory {tmp_path}/d holds no text. It holds 2 file(s) that are "
-            "empty, hidden or not named as text: a.png, e/b.tfrecord. Name the files to have them "
-            "read all the same."
+            f"--input_file: the directory {tmp_path}/d has no text. It has 2 file(s) that are "
+            "empty, hidden or not named as text: a.png, e/b.tfrecord. Name the files to read them "
+            "anyway."
         )
 
     def test_an_empty_directory(self, tmp_path):
-        with pytest.raises(InputError, match=r"holds no text\. It holds no files\."):
+        with pytest.raises(InputError, match=r"has no text\. It has no files\."):
             inputs.find(str(tmp_path))
 
     @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ class TestOpenText:
             read(tmp_path / "a.gz")
         assert str(error.value) == (
             f"{tmp_path}/a.gz is cut short: its gzip data end in the middle, at byte {len(data)}, "
-            "after 1009 bytes of text. Copy it anew, or leave it out."
+            "after 1009 bytes of text. Copy it again, or leave it out."
         )
 
     @pytest.mark.parametrize("suffix", COMPRESS)
@@ -226,8 +226,8 @@ class TestOpenText:
         with pytest.raises(InputError) as error:
             inputs.open_text(f"{tmp_path}/{name}")
         assert str(error.value) == (
-            f"{tmp_path}/{name} is no {kind} file: it starts with b'<htm'. Copy it anew, or name "
-            "it for what it is."
+            f"{tmp_path}/{name} is not a {kind} file: it starts with b'<htm'. Copy it again, or "
+            "give it a name that fits its content."
         )
 
 

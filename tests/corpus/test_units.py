@@ -22,7 +22,7 @@ def write(tmp_path, data, name="file"):
 
 
 def cut(path, input_format="sentences", *sizes):
-    return [unit.data for unit in units.units(path, input_format, *sizes)]
+    return [unit.data for unit in units.read_units(path, input_format, *sizes)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_text_is_one_unit(tmp_path):
 
 def test_a_unit_says_what_it_is(tmp_path):
     path = write(tmp_path, b"\xef\xbb\xbfa\nb\n\n\nc\n\nddd\n\n")
-    assert list(units.units(path, "sentences", 8)) == [
+    assert list(units.read_units(path, "sentences", 8)) == [
         Unit(path, "sentences", 0, 1, b"a\nb\n\n", 8, 8),
         Unit(path, "sentences", 1, 4, b"\nc\n\n", 4, 16),
         Unit(path, "sentences", 2, 7, b"ddd\n\n", 5, 17),
@@ -94,7 +94,7 @@ def dump(texts):
 
 def test_pages_of_a_dump_are_put_together(tmp_path):
     path = write(tmp_path, dump(["a" * 13, "b" * 7, "c" * 29, "é"]))
-    found = list(units.units(path, "wikipedia", 20))
+    found = list(units.read_units(path, "wikipedia", 20))
     assert [[page[:2] for page in unit.data] for unit in found] == [
         [("Page 1", "a" * 13), ("Page 2", "b" * 7)],
         [("Page 3", "c" * 29)],
@@ -146,7 +146,7 @@ FORMATS = ("sentences", "text", "jsonl", "wikipedia", "wikiextractor")
 def parsed(path, input_format, size):
     return [
         document
-        for unit in units.units(path, input_format, size)
+        for unit in units.read_units(path, input_format, size)
         for document in documents.documents(pickle.loads(pickle.dumps(unit)))
     ]
 
@@ -158,7 +158,7 @@ def test_documents_do_not_depend_on_the_size_of_units(tmp_path, input_format):
     assert len(whole) == (1 if input_format == "text" else 53)
     for size in (1, 2, 3, 7, 31, 101, 307, 1009, 4001, 9973):
         assert parsed(path, input_format, size) == whole
-        found = list(units.units(path, input_format, size))
+        found = list(units.read_units(path, input_format, size))
         assert [unit.number for unit in found] == list(range(len(found)))
         if input_format != "wikipedia":
             assert sum(unit.num_bytes for unit in found) == len(corpus(input_format, 5).encode())
@@ -180,9 +180,9 @@ def test_documents_are_those_of_the_lines_whatever_is_read_at_once(
 @pytest.mark.parametrize("input_format", FORMATS)
 def test_units_do_not_depend_on_the_compression(tmp_path, input_format, compress):
     data = corpus(input_format, 11).encode()
-    plain = list(units.units(write(tmp_path, data), input_format, 1009))
+    plain = list(units.read_units(write(tmp_path, data), input_format, 1009))
     path = write(tmp_path, compress(data[:2003]) + compress(data[2003:]))
-    found = list(units.units(path, input_format, 1009))
+    found = list(units.read_units(path, input_format, 1009))
     assert [unit._replace(position=0) for unit in found] == [
         unit._replace(position=0) for unit in plain
     ]
@@ -200,14 +200,14 @@ def test_a_file_cut_short_is_an_error_and_not_less_text(tmp_path, input_format, 
     data = compress(data[:2003]) + compress(data[2003:])
     path = write(tmp_path, data[:-3])
     with pytest.raises(InputError, match=f"{path} is cut short"):
-        list(units.units(path, input_format, 101))
+        list(units.read_units(path, input_format, 101))
 
 
 def test_a_dump_cut_short_between_streams_is_an_error(tmp_path):
     data = dump(["One text.", "Another text."]).encode()
     path = write(tmp_path, bz2.compress(data[: data.index(b"<title>Page 2")]))
     with pytest.raises(InputError, match="ends in the middle of the XML"):
-        list(units.units(path, "wikipedia"))
+        list(units.read_units(path, "wikipedia"))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_dump_cut_short_between_streams_is_an_error(tmp_path):
     [
         ("Bücher.\n".encode("utf-16"), "is UTF-16"),
         (b"\xfe\xff\x00a", "is UTF-16"),
-        ("English.\n".encode("utf-16-le"), "no UTF-8 text: 9 of its first 18 bytes are 0"),
+        ("English.\n".encode("utf-16-le"), "not UTF-8 text: 9 of its first 18 bytes are 0"),
         (gzip.compress(gzip.compress(b"a")), "compressed with gzip twice"),
         (zstd.compress(bz2.compress(b"a")), "compressed with bzip2 twice"),
         (bz2.compress(zstd.compress(b"a")), "compressed with zstd twice"),
@@ -238,8 +238,8 @@ def test_refuses_a_document_without_end(tmp_path, monkeypatch, data):
     with pytest.raises(InputError) as error:
         cut(path, "sentences", 11, 1000)
     assert str(error.value) == (
-        f"{path}: the document that starts in line 3 goes on for more than 1000 bytes without a "
-        "blank line. One sentence a line and a blank line between documents were wanted."
+        f"{path}: the document that starts in line 3 continues for more than 1000 bytes without a "
+        "blank line. One sentence per line and a blank line between documents were wanted."
     )
     assert len(cut(path, "sentences", 11, 1500)) == 2
 
@@ -259,7 +259,7 @@ def test_refuses_a_record_without_end(tmp_path, input_format, data, wanted):
 
 def test_holds_one_unit_at_a_time(tmp_path):
     path = write(tmp_path, b"One.\n\n" + b"word " * 300)
-    stream = units.units(path, "sentences", 11, 1000)
+    stream = units.read_units(path, "sentences", 11, 1000)
     assert next(stream).data == b"One.\n\n"  # before the document that has no end is read
     with pytest.raises(InputError):
         next(stream)

@@ -139,13 +139,13 @@ def test_a_dump_that_ends_early_gives_its_pages_and_an_error():
         last_line = data[: data[:end].rindex(b"</page>")].count(b"\n") + 1
         message = str(error.value)
         assert "dump.xml ends in the middle" in message
-        assert f"{num_whole} pages before it were whole" in message
+        assert f"{num_whole} pages before it were complete" in message
         assert f"the last of them ends in line {last_line}." in message
         assert "</mediawiki>" in message
 
 
 def test_a_dump_without_a_whole_page_has_nothing_to_keep():
-    with pytest.raises(InputError, match="0 pages before it were whole. Fetch it again.$"):
+    with pytest.raises(InputError, match="0 pages before it were complete. Fetch it again.$"):
         read("<mediawiki><page><title>Moth")
 
 
@@ -268,7 +268,7 @@ __NOTOC__
 
 
 def test_the_paragraphs_of_an_article():
-    assert wikipedia.paragraphs(ARTICLE) == [
+    assert wikipedia.passages(ARTICLE).paragraphs == [
         "Moths (Motte) are insects that mostly fly at night. A large one weighs 11 g, and lives "
         "for 5 days.",
         "They eat fresh leaves (see) and drink nectar.",
@@ -309,7 +309,7 @@ def test_what_is_left_out_is_counted():
     ],
 )
 def test_nothing_is_left_around_what_is_gone(text, expected):
-    assert wikipedia.paragraphs(text) == [expected]
+    assert wikipedia.passages(text).paragraphs == [expected]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_nothing_is_left_around_what_is_gone(text, expected):
     ],
 )
 def test_what_is_no_prose(text):
-    assert wikipedia.paragraphs(text) == []
+    assert wikipedia.passages(text).paragraphs == []
 
 
 @pytest.mark.parametrize(
@@ -346,9 +346,9 @@ def test_what_is_no_prose(text):
     ],
 )
 def test_prose_of_several_kinds(text):
-    assert wikipedia.paragraphs(text) == [text]
+    assert wikipedia.passages(text).paragraphs == [text]
 
 
 def test_brackets_too_deep_are_an_error_that_can_be_counted():
     with pytest.raises(wikipedia.WikitextError):
-        wikipedia.paragraphs("{{a|" * 101)
+        wikipedia.passages("{{a|" * 101)

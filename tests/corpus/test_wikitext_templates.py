@@ -2,7 +2,7 @@
 
 import pytest
 
-from bert_tf.corpus.wikitext_templates import HOLE, SILENT, shown
+from bert_tf.corpus.wikitext_templates import HOLE, SILENT, shown_template
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from bert_tf.corpus.wikitext_templates import HOLE, SILENT, shown
     ],
 )
 def test_templates_with_words(call, expected):
-    assert shown(call) == expected
+    assert shown_template(call) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,21 +48,21 @@ def test_templates_with_words(call, expected):
     ],
 )
 def test_measures_are_shown_as_given(call, expected):
-    assert shown(call) == expected
+    assert shown_template(call) == expected
 
 
 @pytest.mark.parametrize("call", ["sfn|Moth|2001|p=3", "Citation needed|date=May 2001", "clear"])
 def test_marks_leave_the_sentence_whole(call):
-    assert shown(call) == SILENT
+    assert shown_template(call) == SILENT
 
 
 @pytest.mark.parametrize(
     "call", ["population of|Moth", "#if:a|b|c", "", "|", "lang|fr", "nowrap|", "convert", "val|u=m"]
 )
 def test_all_others_leave_a_hole(call):
-    assert shown(call) == HOLE
+    assert shown_template(call) == HOLE
 
 
 def test_a_quotation_is_a_passage_of_its_own():
-    assert shown("quote|Rain fell.|A diary") == "\n\nRain fell.\n\n"
-    assert shown("quote box|quote=Rain fell.|align=left") == "\n\nRain fell.\n\n"
+    assert shown_template("quote|Rain fell.|A diary") == "\n\nRain fell.\n\n"
+    assert shown_template("quote box|quote=Rain fell.|align=left") == "\n\nRain fell.\n\n"

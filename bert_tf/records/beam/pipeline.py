@@ -23,7 +23,8 @@ from apache_beam.pvalue import AsList, AsSingleton, TaggedOutput
 from apache_beam.runners.runner import PipelineState
 
 from bert_tf import flagging
-from bert_tf.corpus import documents, inputs
+from bert_tf.corpus import inputs
+from bert_tf.corpus.units import read_units
 from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
 from bert_tf.records.beam import files as beam_files
@@ -214,7 +215,7 @@ def _units(path, job):
     """Yields ((path, number), unit)."""
     with beam_files.local_copy(path) as local:
         found = inputs.resolve_format(local, job.options.input_format)
-        for unit in documents.units(local, found, job.unit_bytes):
+        for unit in read_units(local, found, job.unit_bytes):
             yield (path, unit.number), unit._replace(path=path)
 
 

@@ -1,10 +1,11 @@
 """Text to pre-training TFRecords, however long the text: what runs, in what order, and its end.
 
-The work is cut into units of text (`stages` says what is done to one), which worker processes take
-one by one and leave in a scratch directory. Memory holds what the workers are at, whatever the
-size of the corpus; a build that was killed goes on with the units that are missing. Inputs count
-in the order of their hashes, units in the order of their inputs, and every random draw is seeded by
-what it is for. So the bytes of the shards depend on the text, the options and the seed alone.
+The work is cut into units of text, which worker processes take one by one; `scratch.Stages` says
+what they do with one, and keeps the results in a scratch directory. Memory holds what the workers
+are working on, whatever the size of the corpus; a build that was killed goes on with the units that
+are missing. Inputs are numbered in the order of their hashes, units in the order of their inputs,
+and every random draw is seeded by what it is for. So the bytes of the shards depend on the text,
+the options and the seed alone.
 """
 
 import contextlib
@@ -15,37 +16,41 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from bert_tf import files, flagging
-from bert_tf.corpus import documents, inputs
+from bert_tf.corpus import inputs
 from bert_tf.corpus.sentences import Splitter
+from bert_tf.corpus.units import Unit
+from bert_tf.corpus.units import UNIT_BYTES, read_units
 from bert_tf.errors import InputError, UnfinishedError
-from bert_tf.examples.pretraining import row_dtype
+from bert_tf.options import PretrainingData
 from bert_tf.progress import Progress
 from bert_tf.records import manifest
-from bert_tf.records.build import plan, scratch, summary, write
+from bert_tf.records.build import scratch, summary, write
+from bert_tf.records.build.recipe import Key, Recipe, check_examples
+from bert_tf.records.build.scratch import Scratch, Stages
+from bert_tf.records.build.summary import ExampleCounts, TextCounts
 from bert_tf.records.build.workers import Workers
 from bert_tf.text import vocab
+from bert_tf.text.vocab import Vocabulary
 
-UNIT_BYTES = documents.UNIT_BYTES
-# Random second texts come from the same pool; so many tokens are about 20 MB of English.
+# Random second texts come from the same pool; this many tokens are about 20 MB of English.
 POOL_TOKENS = 2**22
 _BYTES_FOR_A_WORKER = 2**23
 _NUM_TO_PRINT = 2
+Input = dict[str, Any]  # "path", "format", "bytes" and "sha256" of an input file
+# From (pool, run) to the units of the pool and those of the run.
+_Runs = dict[tuple[int, int], tuple[tuple[Key, ...], tuple[Key, ...]]]
 # Options that change nothing in the examples.
 _NOT_IDENTITY = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
 
 
-def run(options):
+def run(options: PretrainingData) -> tuple[TextCounts, ExampleCounts]:
     """Makes the records that `options` asks for and prints what they are like.
-
-    Args:
-      options: `options.PretrainingData`.
-
-    Returns:
-      (`summary.TextCounts`, `summary.ExampleCounts`).
 
     Raises:
       InputError: a file is missing or not what it should be, the vocabulary has another
@@ -77,8 +82,8 @@ def run(options):
     return counts
 
 
-def output_paths(output_file, input_paths):
-    """The paths of --output_file, checked; `name@3` stands for three files.
+def output_paths(output_file: str, input_paths: Iterable[str]) -> list[str]:
+    """The paths of --output_file, checked; `name@3` means three files.
 
     Raises:
       InputError: none is named, one is named twice, is a directory or an input.
@@ -104,31 +109,28 @@ def output_paths(output_file, input_paths):
     return paths
 
 
-def _scratch_directory(options, outputs):
+def _scratch_directory(options: PretrainingData, outputs: list[str]) -> str:
     first = os.path.abspath(outputs[0])
     parent = options.scratch_dir or os.path.dirname(first)
     return os.path.join(parent, f".{os.path.basename(first)}.unfinished")
 
 
-def _hashed(formats):
-    """What is known of each input, in the order that the build takes them: that of their hashes.
+def _hashed(formats: dict[str, str]) -> list[Input]:
+    """Describes each input, in the order of their hashes, in which the build takes them.
 
     Args:
-      formats: dict from path to format.
-
-    Returns:
-      list of dicts with "path", "format", "bytes" and "sha256".
+      formats: from path to format.
     """
     total = sum(map(os.path.getsize, formats))
     progress = Progress("hash", total, "bytes", unit_scale=True)
-    found = []
+    corpus: list[Input] = []
     for path, text_format in formats.items():
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             while block := file.read(2**20):
                 digest.update(block)
                 progress.advance(len(block))
-        found.append(
+        corpus.append(
             {
                 "path": path,
                 "format": text_format,
@@ -137,10 +139,10 @@ def _hashed(formats):
             }
         )
     progress.close()
-    return sorted(found, key=lambda each: each["sha256"])
+    return sorted(corpus, key=lambda each: each["sha256"])
 
 
-def _hash_of_hashes(corpus):
+def _hash_of_hashes(corpus: list[Input]) -> str:
     return hashlib.sha256("".join(each["sha256"] for each in corpus).encode()).hexdigest()
 
 
@@ -148,53 +150,58 @@ class _Build:
     """The stages of one build, each left out as far as its parts are there.
 
     Attributes:
-      shard_paths: list of str, where the shards are, but for those that were moved before.
-      shards: list of dicts, what `manifest` says of each shard, after `run`.
+      shard_paths: where the shards are, unless they were moved before.
+      shards: what `manifest` says of each shard, after `run`.
     """
 
-    def __init__(self, options, parts, corpus, vocabulary, outputs):
+    def __init__(
+        self,
+        options: PretrainingData,
+        parts: Scratch,
+        corpus: list[Input],
+        vocabulary: Vocabulary,
+        outputs: list[str],
+    ) -> None:
         self._options, self._parts, self._corpus = options, parts, corpus
         self._vocabulary = vocabulary
-        self._num_workers = _num_workers(options, corpus)
+        self._recipe = Recipe(options, vocabulary)
         self._outputs, self._num_shards = outputs, len(outputs)
-        self._row_dtype = row_dtype(options.max_seq_length, options.num_slots, len(vocabulary))
         self.shard_paths = [parts.shard(number) for number in range(len(outputs))]
-        self.shards = []
+        self.shards: list[dict[str, Any]] = []
 
-    def run(self):
-        """Runs the stages; returns (`TextCounts`, `ExampleCounts`)."""
-        options = self._options
-        with Workers(self._num_workers, _stages, options, self._parts) as workers:
+    def run(self) -> tuple[TextCounts, ExampleCounts]:
+        """Runs the stages."""
+        num_workers = _num_workers(self._options, self._corpus)
+        with Workers(num_workers, Stages, self._options, self._parts) as workers:
             units = self._tokenize(workers)
-            read = _sum(summary.TextCounts, units)
+            read = sum((TextCounts(**unit["counts"]) for unit in units), start=TextCounts())
             units = [unit for unit in units if unit["num_documents"]]
             num_tokens = sum(unit["num_tokens"] for unit in units)
-            num_buckets = plan.num_buckets(
-                options, num_tokens, self._row_dtype.itemsize, self._num_shards
-            )
+            num_buckets = self._recipe.num_buckets(num_tokens, self._num_shards)
             runs = self._runs(units)
             made = self._draw(workers, runs, units, num_buckets)
-            plan.check_examples(made.num_examples, self._num_shards)
+            check_examples(made.num_examples, self._num_shards)
             self._print_examples(next(iter(runs)), num_buckets)
             # Every unit is dealt out evenly, so a bucket has one row of it more than its share.
             max_rows = made.num_examples // num_buckets + len(units)
             self._write(workers, list(runs), num_buckets, max_rows, made.num_examples)
         return read, made
 
-    def _tokenize(self, workers):
+    def _tokenize(self, workers: Workers) -> list[dict[str, Any]]:
         """Stage 1; returns the headers of all units in their order."""
         known = self._parts.note("units")
         if os.path.exists(known):
             with open(known, encoding="utf-8") as file:
                 return json.load(file)
-        headers, num_bytes = {}, {}
+        headers: dict[Key, dict[str, Any] | None] = {}
+        num_bytes: dict[Key, int] = {}
         total = sum(each["bytes"] for each in self._corpus)
         progress = Progress("tokenize", total, "bytes", unit_scale=True)
 
-        def missing():
+        def missing() -> Iterator[tuple[Key, Unit]]:
             for number, each in enumerate(self._corpus):
                 before = 0
-                for unit in documents.units(each["path"], each["format"], UNIT_BYTES):
+                for unit in read_units(each["path"], each["format"], UNIT_BYTES):
                     key = (number, unit.number)
                     # Of the file on disk, which may be compressed.
                     num_bytes[key], before = unit.position - before, unit.position
@@ -209,24 +216,23 @@ class _Build:
             headers[key] = header
             progress.advance(num_bytes[key])
         progress.close()
-        headers = [headers[key] for key in sorted(headers)]
-        files.write_text(known, json.dumps(headers))
-        return headers
+        in_order = [headers[key] for key in sorted(headers)]
+        files.write_text(known, json.dumps(in_order))
+        return in_order
 
-    def _runs(self, units):
-        """Dict from (pool, run) to (units of the pool, units of the run)."""
+    def _runs(self, units: list[dict[str, Any]]) -> _Runs:
         sizes = [(tuple(u["key"]), u["num_tokens"], u["num_documents"]) for u in units]
         num_tokens = {key: size for key, size, _ in sizes}
         return {
             (number, place): (pool, run)
-            for number, pool in enumerate(plan.pools(self._options, sizes, POOL_TOKENS))
-            for place, run in enumerate(
-                plan.runs(self._options, pool, num_tokens, self._row_dtype.itemsize)
-            )
+            for number, pool in enumerate(self._recipe.pools(sizes, POOL_TOKENS))
+            for place, run in enumerate(self._recipe.runs(pool, num_tokens))
         }
 
-    def _draw(self, workers, runs, units, num_buckets):
-        """Stage 2; returns the `ExampleCounts` of all units."""
+    def _draw(
+        self, workers: Workers, runs: _Runs, units: list[dict[str, Any]], num_buckets: int
+    ) -> ExampleCounts:
+        """Stage 2."""
         num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
         progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
         headers = {run: scratch.header(self._parts.rows(run)) for run in runs}
@@ -239,14 +245,22 @@ class _Build:
             headers[run] = header
             progress.advance(sum(num_bytes[key] for key in runs[run][1]))
         progress.close()
-        return _sum(summary.ExampleCounts, headers.values())
+        counts = (ExampleCounts(**header["counts"]) for header in headers.values())
+        return sum(counts, start=ExampleCounts())
 
-    def _print_examples(self, run, num_buckets):
-        rows = np.empty(_NUM_TO_PRINT, self._row_dtype)
+    def _print_examples(self, run: tuple[int, int], num_buckets: int) -> None:
+        rows = np.empty(_NUM_TO_PRINT, self._recipe.row_dtype)
         for row in rows[: scratch.read_rows(self._parts.rows(run), rows, 0, num_buckets)]:
             print(summary.example_text(row, self._vocabulary), flush=True)
 
-    def _write(self, workers, runs, num_buckets, max_rows, num_examples):
+    def _write(
+        self,
+        workers: Workers,
+        runs: list[tuple[int, int]],
+        num_buckets: int,
+        max_rows: int,
+        num_examples: int,
+    ) -> None:
         """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
         progress = Progress("write", num_examples, "examples")
         per_shard = num_buckets // self._num_shards
@@ -254,7 +268,7 @@ class _Build:
         missing = [n for n, header in enumerate(headers) if not self._is_there(n, header)]
         buckets = (n * per_shard + place for n in missing for place in range(per_shard))
 
-        def joined(parts):
+        def joined(parts: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
             for part, num_records in parts:
                 yield part, num_records
                 progress.advance(num_records)
@@ -269,7 +283,7 @@ class _Build:
         progress.close()
         self.shards = headers
 
-    def _is_there(self, number, header):
+    def _is_there(self, number: int, header: dict[str, Any] | None) -> bool:
         """Whether a shard that was finished before is here, or was moved to its place."""
         if not header or os.path.exists(self.shard_paths[number]):
             return bool(header)
@@ -277,7 +291,7 @@ class _Build:
         return os.path.isfile(moved) and os.path.getsize(moved) == header["bytes"]
 
 
-def _move(source, path):
+def _move(source: str, path: str) -> None:
     """Moves a finished file to its place, whole or not at all, also to another disk."""
     if not os.path.exists(source):  # moved by a run that was killed right after
         return
@@ -292,34 +306,23 @@ def _move(source, path):
         os.remove(source)
 
 
-def _num_workers(options, corpus):
+def _num_workers(options: PretrainingData, corpus: list[Input]) -> int:
     """As asked for, or one per core; fewer where starting them takes longer than the work."""
     num_bytes = sum(each["bytes"] for each in corpus)
     cores = len(os.sched_getaffinity(0))
     return options.num_workers or max(1, min(cores, num_bytes // _BYTES_FOR_A_WORKER))
 
 
-def _stages(options, parts):
-    """Called in each worker process; TensorFlow is loaded there, not here."""
-    from bert_tf.records.build.stages import Stages
-
-    return Stages(options, parts)
-
-
-def _sum(kind, headers):
-    return sum((kind(**header["counts"]) for header in headers), start=kind())
-
-
 @contextlib.contextmanager
-def _disk_full_explained(directory):
+def _disk_full_explained(directory: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # NumPy, told to write an array, tells of a short write without a number.
+        # NumPy reports a short write of an array without a number.
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, None):
             raise
         raise UnfinishedError(
-            f"The disk is full ({error.filename or directory}). What is done lies in {directory}; "
+            f"The disk is full ({error.filename or directory}). What is done is in {directory}; "
             "free some space, or give a --scratch_dir on another disk before the first run, and "
             "run the same command again: it goes on where it stopped."
         ) from None

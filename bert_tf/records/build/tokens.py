@@ -36,7 +36,7 @@ class UnitTokenizer:
         """Tokenizes one unit.
 
         Args:
-          unit: `text.documents.Unit`.
+          unit: `corpus.units.Unit`.
 
         Returns:
           (`pool.Documents` of those with enough sentences, `TextCounts` of all).
