@@ -58,8 +58,8 @@ COMMANDS = {
     ),
     "plan": Command(
         "Estimate FLOPs, memory and time of a pre-training run.",
-        "bert_tf.training.plan.options:PlanOptions",
-        "bert_tf.training.plan.planner:main",
+        "bert_tf.training.plan.planner:PlanOptions",
+        "bert_tf.training.plan.text:main",
     ),
     "pretrain": Command(
         "Pre-train BERT on TFRecords: masked LM and next sentence prediction.",

@@ -2,17 +2,19 @@
 
 Model FLOPs are those of the matrix products that the forward pass needs, and twice as many for
 the backward pass: one product for the gradient of each of the two factors. A product of [m k]
-and [k n] has 2 m k n. Not counted are elementwise operations, lookups (the model looks up types
-by a product, which is none of the work that is counted) and what is computed twice to save
-memory. The context that a causal mask hides counts, as a dense product computes it. The last layer
-counts at every token, as in the figures of others, though most of it is `skipped`.
+and [k n] has 2 m k n. Elementwise operations, lookups (even if the model looks up types by a
+product) and recomputation to save memory do not count. Positions that a causal mask hides count,
+because a dense product computes them. The last layer counts at every token, as in published
+figures, though most of it is `skipped`.
 
-Model FLOP utilisation (Chowdhery et al. 2022, section 4.1) is model FLOPs over what the hardware
-could do in the time. Of real tokens, `Amount.real`, it says what the time was worth; of padded
-ones, `Amount.padded`, how well the products ran.
+Model FLOP utilisation (Chowdhery et al. 2022, section 4.1) is model FLOPs divided by what the
+hardware could do in the same time.
 """
 
 import dataclasses
+from typing import Self
+
+from bert_tf.config import BertConfig
 
 _BACKWARD = 2  # products of the backward pass for each of the forward pass
 
@@ -22,10 +24,9 @@ class Amount:
     """What the FLOPs of a batch are proportional to.
 
     Attributes:
-      rows: int, texts or pairs of texts that the pooler sees.
-      tokens: int.
-      pairs: int, (query, key) pairs of attention.
-      predictions: int, positions whose logits over the vocabulary are computed.
+      rows: texts or pairs of texts that the pooler reads.
+      pairs: (query, key) pairs of attention.
+      predictions: positions whose logits over the vocabulary are computed.
     """
 
     rows: int
@@ -34,8 +35,8 @@ class Amount:
     predictions: int
 
     @classmethod
-    def padded(cls, num_rows, num_tokens, num_predictions):
-        """Of `num_rows` rows of `num_tokens` positions with `num_predictions` slots each."""
+    def padded(cls, num_rows: int, num_tokens: int, num_predictions: int) -> Self:
+        """Of `num_rows` rows with `num_tokens` positions and `num_predictions` slots each."""
         return cls(
             rows=num_rows,
             tokens=num_rows * num_tokens,
@@ -44,16 +45,15 @@ class Amount:
         )
 
 
-def parameters(config, has_next_sentence=True):
-    """How many weights each part of the pre-training model has.
+def parameters(config: BertConfig, has_next_sentence: bool = True) -> dict[str, int]:
+    """Number of weights of the pre-training model, by part.
 
     Args:
-      config: `BertConfig`.
-      has_next_sentence: bool, whether there is the head for pairs of texts.
+      has_next_sentence: whether there is a head for pairs of texts.
 
     Returns:
-      dict from the part's name to an int. The first three parts are the encoder; the output
-      weights of the masked LM head are the word embeddings.
+      The first three parts are the encoder; the output weights of the masked LM head are the word
+      embeddings.
     """
     hidden, inner = config.hidden_size, config.intermediate_size
     norm = 2 * hidden
@@ -71,30 +71,20 @@ def parameters(config, has_next_sentence=True):
     return parts
 
 
-def num_encoder_parameters(config):
-    """Weights of embeddings, layers and pooler: what the paper's 110M and 340M stand for."""
+def num_encoder_parameters(config: BertConfig) -> int:
+    """Weights of embeddings, layers and pooler: the paper's 110M and 340M."""
     parts = parameters(config)
     return parts["embeddings"] + parts["layers"] + parts["pooler"]
 
 
-def _affine(inputs, outputs):
+def _affine(inputs: int, outputs: int) -> int:
     return inputs * outputs + outputs
 
 
-def forward(config, amount, has_next_sentence=True):
-    """Model FLOPs of a forward pass.
-
-    Args:
-      config: `BertConfig`.
-      amount: `Amount`.
-      has_next_sentence: bool, whether there is a head for pairs of texts; without it nothing
-        needs the pooler.
-
-    Returns:
-      dict from the part's name to an int.
-    """
+def forward(config: BertConfig, amount: Amount, has_next_sentence: bool = True) -> dict[str, int]:
+    """Model FLOPs of a forward pass, by part; without a head for pairs nothing needs the pooler."""
     hidden, layers = config.hidden_size, config.num_hidden_layers
-    # Query, key, value and output; the scores and what is made of them, over all heads.
+    # Query, key, value and output; scores and context, over all heads.
     parts = {
         "attention projections": layers * amount.tokens * 2 * 4 * hidden**2,
         "attention scores": layers * amount.pairs * 2 * 2 * hidden,
@@ -108,17 +98,17 @@ def forward(config, amount, has_next_sentence=True):
     return parts
 
 
-def training(config, amount, has_next_sentence=True):
+def training(config: BertConfig, amount: Amount, has_next_sentence: bool = True) -> dict[str, int]:
     """Model FLOPs of a forward and a backward pass; see `forward`."""
     parts = forward(config, amount, has_next_sentence)
     return {name: (1 + _BACKWARD) * flops for name, flops in parts.items()}
 
 
-def skipped(config, amount):
-    """FLOPs of `forward` that the encoder leaves out of the last layer, int.
+def skipped(config: BertConfig, amount: Amount) -> int:
+    """FLOPs of `forward` that the encoder leaves out of the last layer.
 
-    Of its tokens only the predicted ones and one a row are read; see `modeling.encoder.Encoder`.
-    A model that predicts every token leaves out nothing.
+    Of its outputs only the predicted ones and one per row are read; see
+    `modeling.encoder.Encoder`. A model that predicts every token leaves out nothing.
     """
     unread = max(0, amount.tokens - amount.rows - amount.predictions)
     hidden, inner = config.hidden_size, config.intermediate_size
@@ -126,15 +116,17 @@ def skipped(config, amount):
     return products + amount.pairs * unread // amount.tokens * 2 * 2 * hidden
 
 
-def recomputed(config, amount):
-    """FLOPs of computing the layers once more in the backward pass; no model FLOPs."""
+def recomputed(config: BertConfig, amount: Amount) -> int:
+    """FLOPs of recomputing the layers in the backward pass, which are not model FLOPs."""
     parts = forward(config, amount)
     return sum(
         parts[name] for name in ("attention projections", "attention scores", "feed-forward")
     )
 
 
-def per_token(config, num_tokens, num_predictions, has_next_sentence=True):
-    """Model FLOPs of training for each position of full rows, float; see `Amount.padded`."""
+def per_token(
+    config: BertConfig, num_tokens: int, num_predictions: int, has_next_sentence: bool = True
+) -> float:
+    """Model FLOPs of training per position of full rows."""
     amount = Amount.padded(1, num_tokens, num_predictions)
     return sum(training(config, amount, has_next_sentence).values()) / num_tokens

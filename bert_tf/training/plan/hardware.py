@@ -1,7 +1,7 @@
-"""What hardware can do at most, by its published figures; for a CPU, measured.
+"""Peak performance of hardware: published figures; for a CPU, measured.
 
 A figure's source is a page or paper of the vendor. `SEEN` means that it was read there; `QUOTED`
-that pages of others were read, which quote it; `RECALLED` that it was not looked up again.
+that it was read in other pages, which quote it; `RECALLED` that it was not looked up again.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import re
 
 from bert_tf.errors import InputError
 
-SEEN, QUOTED, RECALLED = "read there", "read where others quote it", "not looked up again"
+SEEN, QUOTED, RECALLED = "read there", "as other pages quote it", "not looked up again"
 _GIB, _GB, _TERA = 2**30, 10**9, 10**12
 
 
@@ -21,22 +21,22 @@ class Chip:
     Attributes:
       title: str.
       kind: "TPU", "GPU" or "CPU".
-      peaks: dict from the type of layers to FLOP/s of dense products. On GPUs float32 is TF32
-        where there is one, as TensorFlow multiplies by default.
+      peaks: FLOP/s of dense products, by the dtype that layers compute in. On GPUs float32 is
+        TF32 where that is supported, as TensorFlow multiplies by default.
       memory: bytes.
-      bandwidth: bytes per second of that memory, or None: not known.
+      source: of the figures.
+      status: `SEEN`, `QUOTED` or `RECALLED`.
+      bandwidth: bytes per second of that memory; None: not known.
       exchange: bytes per second that it sends to its neighbours, one direction, or None.
       network: bytes per second that a whole host sends to others, or None.
-      chips_per_host: int, with `exchange` among them; None: all that there are.
+      chips_per_host: chips connected at `exchange`; None: all of them.
       cores_per_name: what the number in a slice's name counts in one chip.
-      devices: int, replicas that one chip runs, each with its share of everything.
-      source: str, of the figures.
-      status: `SEEN`, `QUOTED` or `RECALLED`.
+      devices: replicas that one chip runs, each with its share of everything.
     """
 
     title: str
     kind: str
-    peaks: dict
+    peaks: dict[str, float]
     memory: int
     source: str
     status: str
@@ -48,8 +48,17 @@ class Chip:
     devices: int = 1
 
 
-def _tpu(name, tera, memory, bandwidth, exchange, page, status=SEEN, cores=1, devices=1):
-    """TPUs multiply in bfloat16, float32 too unless a higher precision is asked for."""
+def _tpu(
+    name: str,
+    tera: float,
+    memory: int,
+    bandwidth: float,
+    exchange: float,
+    source: tuple[str, str],
+    cores: int = 1,
+    devices: int = 1,
+) -> Chip:
+    """TPUs multiply in bfloat16, even float32 unless a higher precision is requested."""
     return Chip(
         title=f"TPU {name}",
         kind="TPU",
@@ -59,12 +68,20 @@ def _tpu(name, tera, memory, bandwidth, exchange, page, status=SEEN, cores=1, de
         exchange=exchange * _GB,
         cores_per_name=cores,
         devices=devices,
-        source=page,
-        status=status,
+        source=source[0],
+        status=source[1],
     )
 
 
-def _gpu(title, tera, gigabytes, bandwidth, exchange, source, status, network=None, host=8):
+def _gpu(
+    title: str,
+    tera: tuple[float | None, float, float],
+    gigabytes: int,
+    bandwidth: float,
+    exchange: float,
+    source: tuple[str, str],
+    network: float | None = None,
+) -> Chip:
     types = ("bfloat16", "float16", "float32")
     return Chip(
         title=f"NVIDIA {title}",
@@ -74,135 +91,103 @@ def _gpu(title, tera, gigabytes, bandwidth, exchange, source, status, network=No
         bandwidth=bandwidth * _GB,
         exchange=exchange * _GB,
         network=network and network * _GB,
-        chips_per_host=host,
-        source=source,
-        status=status,
+        chips_per_host=8,
+        source=source[0],
+        status=source[1],
     )
 
 
-_CLOUD = "cloud.google.com/tpu/docs/{}, 2025"
-_A100 = "NVIDIA A100 datasheet, 2021"
+def _cloud(name: str) -> tuple[str, str]:
+    return f"cloud.google.com/tpu/docs/{name}, 2025", SEEN
+
+
+_A100 = ("NVIDIA A100 datasheet, 2021", QUOTED)
+_H200 = ("NVIDIA H200 datasheet, 2024, without sparsity", QUOTED)
+_L4 = ("NVIDIA L4 datasheet, 2023, without sparsity", QUOTED)
+_V100 = ("NVIDIA V100 datasheet, 2020", QUOTED)
 _H100 = "NVIDIA H100 datasheet, 2023, without sparsity"
 
-# Exchange of TPUs: all-reduce bandwidth of a pod over its chips; v2 and v5p: bandwidth of the
+# Exchange of TPUs: all-reduce bandwidth of a pod divided by its chips; v2 and v5p: bandwidth of the
 # links of a chip. Of GPUs: half of NVLink's or PCIe's figure, which counts both directions; the
-# network of a host is that of NVIDIA's DGX systems, from memory.
+# network of a host is that of NVIDIA's DGX systems, not looked up again.
 CHIPS = {
-    "v2": _tpu(
-        "v2", 46, 16 * _GIB, 700, 248, "Jouppi et al., CACM 2020", RECALLED, cores=2, devices=2
-    ),
-    "v3": _tpu("v3", 123, 32 * _GIB, 900, 332, _CLOUD.format("v3"), cores=2, devices=2),
-    "v4": _tpu("v4", 275, 32 * _GIB, 1200, 268, _CLOUD.format("v4"), cores=2),
-    "v5e": _tpu("v5e", 197, 16 * _GB, 819, 200, _CLOUD.format("v5e")),
-    "v5p": _tpu("v5p", 459, 95 * _GB, 2765, 600, _CLOUD.format("v5p"), cores=2),
-    "v6e": _tpu("v6e", 918, 32 * _GB, 1638, 400, _CLOUD.format("v6e")),
-    "a100-40": _gpu("A100 40 GB", (312, 312, 156), 40, 1555, 300, _A100, QUOTED, network=200),
-    "a100": _gpu("A100 80 GB SXM", (312, 312, 156), 80, 2039, 300, _A100, QUOTED, network=200),
-    "h100": _gpu("H100 SXM", (989, 989, 494), 80, 3350, 450, _H100, QUOTED, network=400),
-    "h100-pcie": _gpu("H100 PCIe", (756, 756, 378), 80, 2000, 64, _H100, RECALLED),
-    "h200": _gpu(
-        "H200 SXM",
-        (989, 989, 494),
-        141,
-        4800,
-        450,
-        "NVIDIA H200 datasheet, 2024, without sparsity",
-        QUOTED,
-        network=400,
-    ),
-    "l4": _gpu(
-        "L4",
-        (121, 121, 60),
-        24,
-        300,
-        32,
-        "NVIDIA L4 datasheet, 2023, without sparsity",
-        QUOTED,
-    ),
-    "t4": _gpu("T4", (None, 65, 8.1), 16, 320, 16, "NVIDIA T4 datasheet, 2019", QUOTED),
-    "v100": _gpu(
-        "V100 32 GB SXM2",
-        (None, 125, 15.7),
-        32,
-        900,
-        150,
-        "NVIDIA V100 datasheet, 2020",
-        QUOTED,
-        network=50,
-    ),
-    "v100-16": _gpu(
-        "V100 16 GB SXM2",
-        (None, 125, 15.7),
-        16,
-        900,
-        150,
-        "NVIDIA V100 datasheet, 2020",
-        QUOTED,
-        network=50,
-    ),
+    "v2": _tpu("v2", 46, 16 * _GIB, 700, 248, ("Jouppi et al., CACM 2020", RECALLED), 2, 2),
+    "v3": _tpu("v3", 123, 32 * _GIB, 900, 332, _cloud("v3"), cores=2, devices=2),
+    "v4": _tpu("v4", 275, 32 * _GIB, 1200, 268, _cloud("v4"), cores=2),
+    "v5e": _tpu("v5e", 197, 16 * _GB, 819, 200, _cloud("v5e")),
+    "v5p": _tpu("v5p", 459, 95 * _GB, 2765, 600, _cloud("v5p"), cores=2),
+    "v6e": _tpu("v6e", 918, 32 * _GB, 1638, 400, _cloud("v6e")),
+    "a100-40": _gpu("A100 40 GB", (312, 312, 156), 40, 1555, 300, _A100, network=200),
+    "a100": _gpu("A100 80 GB SXM", (312, 312, 156), 80, 2039, 300, _A100, network=200),
+    "h100": _gpu("H100 SXM", (989, 989, 494), 80, 3350, 450, (_H100, QUOTED), network=400),
+    "h100-pcie": _gpu("H100 PCIe", (756, 756, 378), 80, 2000, 64, (_H100, RECALLED)),
+    "h200": _gpu("H200 SXM", (989, 989, 494), 141, 4800, 450, _H200, network=400),
+    "l4": _gpu("L4", (121, 121, 60), 24, 300, 32, _L4),
+    "t4": _gpu("T4", (None, 65, 8.1), 16, 320, 16, ("NVIDIA T4 datasheet, 2019", QUOTED)),
+    "v100": _gpu("V100 32 GB SXM2", (None, 125, 15.7), 32, 900, 150, _V100, network=50),
+    "v100-16": _gpu("V100 16 GB SXM2", (None, 125, 15.7), 16, 900, 150, _V100, network=50),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """So many chips of one kind, one replica on each device.
-
-    Attributes:
-      chip: `Chip`.
-      num_chips: int.
-    """
+    """Chips of one kind, with one replica on each device."""
 
     chip: Chip
     num_chips: int
 
     @property
-    def num_devices(self):
+    def num_devices(self) -> int:
         """Replicas."""
         return self.num_chips * self.chip.devices
 
     @property
-    def memory(self):
+    def memory(self) -> int:
         """Bytes of a device."""
         return self.chip.memory // self.chip.devices
 
     @property
-    def bandwidth(self):
-        """Bytes per second of a device's memory, or None."""
+    def bandwidth(self) -> float | None:
+        """Bytes per second of a device's memory; None: not known."""
         return self.chip.bandwidth and self.chip.bandwidth / self.chip.devices
 
     @property
-    def exchange(self):
-        """Bytes per second that sums of gradients pass a chip or host with, or None: not known.
+    def exchange(self) -> float | None:
+        """Bytes per second at which sums of gradients pass a chip or host; None: not known.
 
-        What leaves a host for a sum over all of them does not grow with its chips.
+        What leaves a host for a sum over all hosts does not grow with its chips.
         """
         chip = self.chip
         if chip.chips_per_host is None or self.num_chips <= chip.chips_per_host:
             return chip.exchange
-        return chip.network and min(chip.exchange, chip.network)
+        return chip.network and min(chip.exchange or 0.0, chip.network)
 
-    def peak(self, dtype):
-        """FLOP/s of a device for layers of a type.
+    def dtype(self, wanted: str | None) -> str:
+        """The dtype that layers compute in; if None is wanted, the best that there is."""
+        return wanted or next(iter(self.chip.peaks))
+
+    def peak(self, dtype: str) -> float:
+        """FLOP/s of a device for layers that compute in `dtype`.
 
         Raises:
-          InputError: it has no units for this type.
+          InputError: it does not support this dtype.
         """
         if dtype not in self.chip.peaks:
             raise InputError(
-                f"--dtype={dtype}: {self.chip.title} has no units for it; give --dtype="
+                f"--dtype={dtype}: {self.chip.title} does not support it; give --dtype="
                 f"{' or '.join(self.chip.peaks)}."
             )
         return self.chip.peaks[dtype] / self.chip.devices
 
 
-def find(text, dtype="float32"):
+def find(text: str, dtype: str = "float32") -> Hardware:
     """The hardware that `--hardware` names.
 
     Args:
-      text: str, a TPU slice as Google calls it ("v5e-256", "v5litepod-256", "v3-32": the number
-        counts chips of v5e and v6e and TensorCores, two a chip, of the others), GPUs ("h100x8",
-        "a100"), or "cpu": this machine, measured.
-      dtype: str, what to measure the CPU with.
+      text: a TPU slice as Google calls it ("v5e-256", "v5litepod-256", "v3-32": the number counts
+        the chips of v5e and v6e, and the TensorCores, two per chip, of the others), GPUs
+        ("h100x8", "a100"), or "cpu": this machine, measured.
+      dtype: to measure the CPU with.
 
     Raises:
       InputError: it is none of these.
@@ -221,17 +206,14 @@ def find(text, dtype="float32"):
     cores = CHIPS[chip].cores_per_name if match and match[1] else 1
     if count % cores:
         raise InputError(
-            f"--hardware={text}: the number of a {chip} slice counts TensorCores, {cores} a chip, "
-            f"and must be a multiple of {cores}."
+            f"--hardware={text}: the number of a {chip} slice counts TensorCores, {cores} per "
+            f"chip, and must be a multiple of {cores}."
         )
     return Hardware(CHIPS[chip], count // cores)
 
 
-def here(dtype):
+def here(dtype: str) -> Hardware:
     """What this process can train on: its GPUs, by their name, or else the CPU, measured.
-
-    Args:
-      dtype: str, what to measure the CPU with.
 
     Raises:
       InputError: the GPU is not in the table.
@@ -245,8 +227,8 @@ def here(dtype):
     return Hardware(CHIPS[name_of(title)], len(gpus))
 
 
-def name_of(title):
-    """The name in the table of a GPU that TensorFlow calls `title`, e.g. "Tesla T4".
+def name_of(title: str) -> str:
+    """The key in `CHIPS` of a GPU that TensorFlow calls `title`, e.g. "Tesla T4".
 
     Raises:
       InputError: there is none.
@@ -273,8 +255,8 @@ _TITLES = {
 }
 
 
-def this_cpu(dtype):
-    """The processor of this machine: a short matrix product of `dtype` and its memory, measured."""
+def this_cpu(dtype: str) -> Chip:
+    """The processor of this machine and its memory; a short matrix product measures its peak."""
     from bert_tf.training.plan import peak
 
     return Chip(

@@ -1,47 +1,54 @@
-"""What the hardware can do at most, measured: FLOPs per second of a large matrix product."""
+"""Peak performance, measured: FLOPs per second of a large matrix product."""
 
 import time
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-# Which size is the fastest depends on the caches, the type and the library.
+# Which size is the fastest depends on the caches, the dtype and the library.
 _SIZES = {"CPU": (512, 1024, 2048), "GPU": (4096, 8192)}
 _NUM_RUNS = 5
 
 
-def measure(device, dtype="float32", seconds=1.0, sizes=None, clock=time.perf_counter):
+def measure(
+    device: str,
+    dtype: str = "float32",
+    seconds: float = 1.0,
+    sizes: Sequence[int] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Multiplies square matrices for about `seconds`.
 
     Args:
-      device: str, e.g. "/CPU:0"; all of its cores or units work.
-      dtype: str, of the layers' matrix products, e.g. "bfloat16". On GPUs float32 has the
-        precision that TensorFlow gives matrix products there (TF32).
-      seconds: float.
-      sizes: list of int, rows and columns, or None: those that keep the kind of device busy.
-      clock: gives seconds.
+      device: e.g. "/CPU:0"; all of its cores or units work.
+      dtype: of the matrix products. On GPUs float32 has the precision that TensorFlow uses for
+        matrix products there (TF32).
+      sizes: rows and columns; None: sizes that keep the kind of device busy.
 
     Returns:
-      float, FLOPs per second, of five runs of each size the fastest: other work on the machine
-      makes it slower, nothing makes it faster.
+      FLOPs per second of the fastest of five runs of each size: other work on the machine can
+      only slow a run down.
     """
     sizes = sizes or _SIZES[_kind(device)]
     return max(_measure(device, dtype, seconds / len(sizes), size, clock) for size in sizes)
 
 
-def _measure(device, dtype, seconds, size, clock):
+def _measure(
+    device: str, dtype: str, seconds: float, size: int, clock: Callable[[], float]
+) -> float:
     with tf.device(device):
-        # Of variance 1/size, so that products of any number of them neither grow nor vanish.
+        # With variance 1/size, products of any number of them neither grow nor vanish.
         factors = tf.random.stateless_normal([2, size, size], [3, 5]) * size**-0.5
         left, right = tf.unstack(tf.cast(factors, dtype))
 
     @tf.function
-    def multiply(count):
+    def multiply(count: tf.Tensor) -> tf.Tensor:
         product = left
         for _ in tf.range(count):
             product = tf.matmul(product, right)
         return tf.reduce_sum(product)
 
-    def timed(count):
+    def timed(count: int) -> float:
         with tf.device(device):
             start = clock()
             multiply(tf.constant(count)).numpy()
@@ -55,10 +62,12 @@ def _measure(device, dtype, seconds, size, clock):
     return count * 2.0 * size**3 / fastest
 
 
-def of_strategy(strategy, dtype="float32", seconds=1.0):
-    """FLOPs per second of all devices of a strategy, or None where it cannot be measured (TPU).
+def of_strategy(
+    strategy: tf.distribute.Strategy, dtype: str = "float32", seconds: float = 1.0
+) -> float | None:
+    """FLOPs per second of all devices of a strategy; None where it cannot be measured (TPU).
 
-    Every worker process has to call it, at the same time: on one host they share its cores.
+    All worker processes must call it at the same time: on one host they share its cores.
     """
     devices = strategy.extended.worker_devices
     kind = _kind(devices[0])
@@ -69,5 +78,5 @@ def of_strategy(strategy, dtype="float32", seconds=1.0):
     return num_alike * measure(devices[0], dtype, seconds)
 
 
-def _kind(device):
+def _kind(device: str) -> str:
     return tf.DeviceSpec.from_string(device).device_type or "CPU"

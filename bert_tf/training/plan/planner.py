@@ -1,32 +1,79 @@
-"""What pre-training will need and how long it will take, before any of it runs.
+"""What pre-training will need and how long it will take.
 
-python -m bert_tf.training.plan --hardware=v5e-256 --bert_config_file=bert_config.json \
-    --phases=128:900000,512:100000 --train_batch_size=256
-
-FLOPs are exact, memory is an estimate, and the time rests on an assumed utilisation while the
-model computes, to which come the passes over the weights that an update makes and the exchange of
-gradients, as if nothing of these three overlapped.
+FLOPs are exact and memory is an estimate. The time is the sum of three parts that are assumed not
+to overlap: computing, at an assumed utilisation; updating the weights; exchanging gradients.
 """
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from typing import Any
 
-from bert_tf import config as config_lib
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples.choices import MaskSettings
+from bert_tf.flagging import REQUIRED, option
+from bert_tf.options.checks import require_positive
 from bert_tf.options.data import num_predictions_needed
+from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
+from bert_tf.options.training import PreTraining
 from bert_tf.training import phases
-from bert_tf.training.plan import flops, memory, text
-from bert_tf.training.plan import hardware as hardware_lib
+from bert_tf.training.plan import flops, memory
+from bert_tf.training.plan.hardware import Hardware
 
-# Utilisation that others report: 37 % at length 128 and 32 % at 512 of BERT-Large in TensorFlow 2
-# on an A100 (NVIDIA DeepLearningExamples); on a CPU 57 to 76 % of a measured product.
+# Reported utilisation: 37 % at length 128 and 32 % at 512 for BERT-Large in TensorFlow 2 on an A100
+# (NVIDIA DeepLearningExamples); on a CPU 57 to 76 % of a measured product.
 ASSUMED_MFU = {"TPU": 0.35, "GPU": 0.35, "CPU": 0.6}
-# Of a device's memory; the rest goes to the runtime, to buffers and to what lies between arrays.
+# Of a device's memory; the runtime, buffers and fragmentation take the rest.
 USABLE_MEMORY = 0.9
 # An update reads weight, gradient and moments and writes all but the gradient, in float32.
 _UPDATE_BYTES = 7 * 4
 _GRADIENT_BYTES = 4
+
+
+def _of_pretraining(name: str) -> Any:
+    """An option of run_pretraining.py, for the same one here."""
+    (field,) = (each for each in dataclasses.fields(PreTraining) if each.name == name)
+    help_text = field.metadata["help"].removeprefix("(new) ")
+    return option(field.default, help_text, choices=field.metadata["choices"])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """Flags of bert_tf.training.plan; those of run_pretraining.py mean the same here."""
+
+    hardware: str = option(
+        REQUIRED,
+        "A TPU slice (v5e-256, v5p-128, v6e-8, v3-32), GPUs (h100x8, a100x8, t4), or cpu: this "
+        "machine.",
+    )
+    bert_config_file: str = option(REQUIRED, "bert_config.json (or Hugging Face config.json).")
+    phases: str | None = _of_pretraining("phases")
+    max_seq_length: int = _of_pretraining("max_seq_length")
+    num_train_steps: int = _of_pretraining("num_train_steps")
+    train_batch_size: int = _of_pretraining("train_batch_size")
+    max_predictions_per_seq: int | None = option(
+        None, "Masked tokens per example of a single phase; none: 15 % of the tokens."
+    )
+    learning_rate: float = _of_pretraining("learning_rate")
+    objective: str = _of_pretraining("objective")
+    dtype: str | None = option(
+        None,
+        "Compute dtype of the layers; none: the first of these that the hardware supports, "
+        "float32 on a CPU.",
+        choices=("bfloat16", "float16", "float32"),
+    )
+    recompute: bool = _of_pretraining("recompute")
+    jit_compile: bool = option(True, "Compile the update with XLA; on TPUs it always is.")
+    assumed_mfu: float | None = option(
+        None, "Share of the peak that computing reaches; none: 0.35, on a CPU 0.6."
+    )
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_seq_length", "num_train_steps", "train_batch_size")
+        require_positive(self, "max_predictions_per_seq")
+        if self.assumed_mfu is not None and not 0 < self.assumed_mfu <= 1:
+            raise InputError(f"--assumed_mfu={self.assumed_mfu} must be in (0, 1].")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,93 +81,94 @@ class PhasePlan:
     """One phase on some hardware.
 
     Attributes:
-      phase: `phases.Phase`.
-      num_predictions: int, of a row.
-      num_devices: int, that share the batch evenly; may be fewer than there are.
-      num_rows: int, of a piece, or 0: not even one fits.
-      num_pieces: int, that a device adds up for an update.
-      largest: int, the most rows of a piece that fit.
-      flops: dict from part to model FLOPs of an update.
-      memory: `memory.Memory` of a device with pieces of `num_rows` rows, at least one.
-      seconds: dict from what takes time in an update to seconds, None: not known.
+      num_predictions: per row.
+      num_devices: that share the batch evenly; may be fewer than there are.
+      num_rows: rows of a micro-batch; 0: not even one fits.
+      num_micro_batches: of a device, per update.
+      largest: maximum rows of a micro-batch that fit.
+      flops: model FLOPs of an update, by part.
+      memory: of a device with micro-batches of `num_rows` rows, at least one.
+      seconds: of an update, by what takes the time; None: not known.
     """
 
     phase: phases.Phase
     num_predictions: int
     num_devices: int
     num_rows: int
-    num_pieces: int
+    num_micro_batches: int
     largest: int
-    flops: dict
+    flops: dict[str, int]
     memory: memory.Memory
-    seconds: dict
+    seconds: dict[str, float | None]
 
     @property
-    def step_seconds(self):
+    def step_seconds(self) -> float:
         """Of an update."""
         return sum(seconds for seconds in self.seconds.values() if seconds is not None)
 
     @property
-    def total_seconds(self):
+    def total_seconds(self) -> float:
         """Of the phase."""
         return self.step_seconds * self.phase.num_steps
 
 
-def plan(config, options, hardware, assumed_mfu=None, num_predictions=None):
+def plan(
+    config: BertConfig,
+    options: PlanOptions,
+    hardware: Hardware,
+    mfu: float,
+    num_predictions: Sequence[int] | None = None,
+) -> list[PhasePlan]:
     """Plans every phase.
 
     Args:
-      config: `BertConfig`.
-      options: `PlanOptions`, or other options with its fields `phases` to `jit_compile`.
-      hardware: `hardware.Hardware`.
-      assumed_mfu: float in (0, 1], or None: that of `ASSUMED_MFU`.
-      num_predictions: list of int, of a row of each phase, or None: what the options say.
-
-    Returns:
-      list of `PhasePlan`.
+      mfu: assumed model FLOP utilisation.
+      num_predictions: per row of each phase; None: as the options say.
 
     Raises:
-      InputError: the phases make no sense, or the hardware has no units for the type.
+      InputError: a phase does not fit the model, or the hardware does not support the dtype.
     """
-    found = phases.parse(options.phases, options)
-    mfu = assumed_mfu or ASSUMED_MFU[hardware.chip.kind]
-    rate = mfu * hardware.peak(options.dtype)
+    parsed = phases.parse(options)
+    rate = mfu * hardware.peak(hardware.dtype(options.dtype))
     if num_predictions is None:
-        num_predictions = [_num_predictions(phase, options) for phase in found]
+        num_predictions = [_num_predictions(phase, options) for phase in parsed]
     return [
         _plan_phase(config, options, hardware, *each, rate)
-        for each in zip(found, num_predictions, strict=True)
+        for each in zip(parsed, num_predictions, strict=True)
     ]
 
 
-def _num_predictions(phase, options):
-    if options.objective.startswith("ltr"):
+def _num_predictions(phase: phases.Phase, options: PlanOptions) -> int:
+    if PRETRAINING_OBJECTIVES[options.objective].is_causal:
         return phase.max_seq_length
     if options.max_predictions_per_seq and not options.phases:
         return options.max_predictions_per_seq
     return num_predictions_needed(MaskSettings.masked_lm_prob, phase.max_seq_length)
 
 
-def _settings(options, hardware):
-    return memory.Settings(
-        dtype=options.dtype,
-        is_compiled=options.jit_compile or hardware.chip.kind == "TPU",
-        recompute=options.recompute,
-        has_next_sentence=_has_pairs(options),
-    )
+def _has_pair(options: PlanOptions) -> bool:
+    return PRETRAINING_OBJECTIVES[options.objective].has_pair
 
 
-def _has_pairs(options):
-    return options.objective.endswith(("_nsp", "_sop"))
-
-
-def _plan_phase(config, options, hardware, phase, num_predictions, rate):
+def _plan_phase(
+    config: BertConfig,
+    options: PlanOptions,
+    hardware: Hardware,
+    phase: phases.Phase,
+    num_predictions: int,
+    rate: float,
+) -> PhasePlan:
     if phase.max_seq_length > config.max_position_embeddings:
         raise InputError(
             f"A phase has {phase.max_seq_length} tokens per example; the model has positions for "
             f"{config.max_position_embeddings} (max_position_embeddings)."
         )
-    settings = _settings(options, hardware)
+    settings = memory.Settings(
+        dtype=hardware.dtype(options.dtype),
+        is_compiled=options.jit_compile or hardware.chip.kind == "TPU",
+        recompute=options.recompute,
+        has_next_sentence=_has_pair(options),
+    )
     sizes = (phase.max_seq_length, num_predictions)
     limit = int(USABLE_MEMORY * hardware.memory)
     num_devices = _largest_divisor(phase.batch_size, hardware.num_devices)
@@ -135,33 +183,41 @@ def _plan_phase(config, options, hardware, phase, num_predictions, rate):
         0,
     )
     amount = flops.Amount.padded(phase.batch_size, *sizes)
-    parts = flops.training(config, amount, _has_pairs(options))
-    num_pieces = share // max(1, num_rows)
+    parts = flops.training(config, amount, _has_pair(options))
+    num_micro_batches = share // max(1, num_rows)
     return PhasePlan(
         phase=phase,
         num_predictions=num_predictions,
         num_devices=num_devices,
         num_rows=num_rows,
-        num_pieces=num_pieces,
+        num_micro_batches=num_micro_batches,
         largest=memory.largest_batch(config, settings, *sizes, limit),
         flops=parts,
-        memory=memory.estimate(config, settings, max(1, num_rows), *sizes, num_pieces),
+        memory=memory.estimate(config, settings, max(1, num_rows), *sizes, num_micro_batches),
         seconds=_seconds(config, options, hardware, num_devices, amount, sum(parts.values()), rate),
     )
 
 
-def _largest_divisor(number, most):
-    return next(divisor for divisor in range(min(number, most), 0, -1) if number % divisor == 0)
+def _largest_divisor(number: int, maximum: int) -> int:
+    return next(divisor for divisor in range(min(number, maximum), 0, -1) if number % divisor == 0)
 
 
-def _seconds(config, options, hardware, num_devices, amount, model_flops, rate):
-    """Dict from what takes time in an update to seconds, None where that is not known."""
+def _seconds(
+    config: BertConfig,
+    options: PlanOptions,
+    hardware: Hardware,
+    num_devices: int,
+    amount: flops.Amount,
+    model_flops: int,
+    rate: float,
+) -> dict[str, float | None]:
+    """Of an update, by what takes the time; None: not known."""
     if options.recompute:
         model_flops += flops.recomputed(config, amount)
-    num_weights = sum(flops.parameters(config, _has_pairs(options)).values())
+    num_weights = sum(flops.parameters(config, _has_pair(options)).values())
     num_chips = math.ceil(num_devices / hardware.chip.devices)
-    exchange = 0.0
-    if num_chips > 1:  # every chip sends its sums twice: to be added up, and the result
+    exchange: float | None = 0.0
+    if num_chips > 1:  # every chip sends sums twice: to be added up, then the result
         sent = 2 * _GRADIENT_BYTES * num_weights * (num_chips - 1) / num_chips
         exchange = sent / hardware.exchange if hardware.exchange else None
     bandwidth = hardware.bandwidth
@@ -170,19 +226,3 @@ def _seconds(config, options, hardware, num_devices, amount, model_flops, rate):
         "updating weights": _UPDATE_BYTES * num_weights / bandwidth if bandwidth else None,
         "exchanging gradients": exchange,
     }
-
-
-def describe(config, options, hardware, assumed_mfu=None, num_predictions=None):
-    """The plan as text; see `plan`."""
-    mfu = assumed_mfu or ASSUMED_MFU[hardware.chip.kind]
-    plans = plan(config, options, hardware, mfu, num_predictions)
-    return text.text(config, options, hardware, plans, mfu)
-
-
-def main(options):
-    """Prints the plan."""
-    config = config_lib.from_file(options.bert_config_file)
-    hardware = hardware_lib.find(options.hardware, options.dtype or "float32")
-    dtype = options.dtype or next(iter(hardware.chip.peaks))
-    options = dataclasses.replace(options, dtype=dtype)
-    print(describe(config, options, hardware, options.assumed_mfu))

@@ -90,7 +90,7 @@ def graph_flops(function):
 def traced():
     """(forward, training): FLOPs of all products in the model's graphs."""
     model = models.PretrainingModel(small())
-    objective = objectives.PRETRAINING
+    objective = objectives.PRETRAINING["mlm_nsp"]
     variables = [variable.value for variable in model.trainable_variables]
     constants = {name: tf.constant(value) for name, value in batch().items()}
 

@@ -35,7 +35,7 @@ def test_unknown_names_are_refused_with_the_known_ones(text):
 
 
 def test_half_a_chip_is_refused():
-    with pytest.raises(InputError, match="v3 slice counts TensorCores, 2 a chip"):
+    with pytest.raises(InputError, match="v3 slice counts TensorCores, 2 per chip"):
         find("v3-7")
 
 

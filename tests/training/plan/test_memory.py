@@ -34,8 +34,8 @@ def config(**changes):
     return BertConfig(**(sizes | changes))
 
 
-def estimate(settings=None, num_pieces=1, **changes):
-    return memory.estimate(config(**changes), settings or Settings(), B, T, P, num_pieces)
+def estimate(settings=None, num_micro_batches=1, **changes):
+    return memory.estimate(config(**changes), settings or Settings(), B, T, P, num_micro_batches)
 
 
 def test_weights_and_moments_are_float32_whatever_the_layers_compute_in():
@@ -44,9 +44,11 @@ def test_weights_and_moments_are_float32_whatever_the_layers_compute_in():
         assert (found.weights, found.moments) == (4 * NUM_WEIGHTS, 8 * NUM_WEIGHTS)
 
 
-def test_sums_of_gradients_are_kept_only_between_pieces():
+def test_sums_of_gradients_are_kept_only_between_micro_batches():
     assert estimate().sums == 0
-    assert estimate(num_pieces=2).sums == estimate(num_pieces=5).sums == 4 * NUM_WEIGHTS
+    assert (
+        estimate(num_micro_batches=2).sums == estimate(num_micro_batches=5).sums == 4 * NUM_WEIGHTS
+    )
 
 
 def test_layers_of_another_type_need_copies_of_the_factors():
@@ -134,8 +136,10 @@ def kept_bytes(model_config, policy):
     @tf.function
     def step():
         with tf.GradientTape() as tape:
-            measures = objectives.PRETRAINING.measure(model(batch, training=True), batch)
-            loss = tf.add_n([measures[name][0] for name in objectives.PRETRAINING.losses])
+            measures = objectives.PRETRAINING["mlm_nsp"].measure(model(batch, training=True), batch)
+            loss = tf.add_n(
+                [measures[name][0] for name in objectives.PRETRAINING["mlm_nsp"].losses]
+            )
         return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, variables)]
 
     graph = step.get_concrete_function().graph

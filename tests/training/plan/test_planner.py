@@ -8,9 +8,10 @@ import pytest
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.training.plan import flops, memory, planner
+from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
+from bert_tf.training.plan import flops, memory, planner, text
 from bert_tf.training.plan.hardware import Chip, Hardware, find
-from bert_tf.training.plan.options import OBJECTIVES, PlanOptions
+from bert_tf.training.plan.planner import PlanOptions
 
 BASE = BertConfig(vocab_size=30522)
 TOY = BertConfig(
@@ -28,9 +29,9 @@ def options(**changes):
     return PlanOptions(**(values | {"max_seq_length": 32, "jit_compile": False} | changes))
 
 
-def toy_hardware(rows, count=4, num_pieces=2, **changes):
-    """Devices that hold just so many rows a piece, of `TOY` at length 32 with 5 predictions."""
-    found = memory.estimate(TOY, memory.Settings(), rows, 32, 5, num_pieces)
+def toy_hardware(rows, count=4, num_micro_batches=2, **changes):
+    """Devices that hold micro-batches of `rows` rows of `TOY`, 32 tokens and 5 predictions each."""
+    found = memory.estimate(TOY, memory.Settings(), rows, 32, 5, num_micro_batches)
     values = {
         "title": "abacus",
         "kind": "GPU",
@@ -44,22 +45,22 @@ def toy_hardware(rows, count=4, num_pieces=2, **changes):
     return Hardware(Chip(**(values | changes)), count)
 
 
-def only(config, plan_options, hardware, **arguments):
-    (found,) = planner.plan(config, plan_options, hardware, **arguments)
+def only(config, plan_options, hardware, mfu=0.35):
+    (found,) = planner.plan(config, plan_options, hardware, mfu)
     return found
 
 
 @pytest.mark.parametrize(
-    ("rows", "pieces", "rows_of_a_piece"), [(6, 1, 6), (5, 2, 3), (3, 2, 3), (2, 3, 2), (1, 6, 1)]
+    ("rows", "number", "rows_of_each"), [(6, 1, 6), (5, 2, 3), (3, 2, 3), (2, 3, 2), (1, 6, 1)]
 )
-def test_accumulation_keeps_the_global_batch(rows, pieces, rows_of_a_piece):
-    found = only(TOY, options(), toy_hardware(rows, num_pieces=1 if rows == 6 else 2))
-    assert (found.num_pieces, found.num_rows) == (pieces, rows_of_a_piece)
-    assert found.num_devices * found.num_pieces * found.num_rows == 24
+def test_accumulation_keeps_the_global_batch(rows, number, rows_of_each):
+    found = only(TOY, options(), toy_hardware(rows, num_micro_batches=1 if rows == 6 else 2))
+    assert (found.num_micro_batches, found.num_rows) == (number, rows_of_each)
+    assert found.num_devices * found.num_micro_batches * found.num_rows == 24
 
 
-def test_the_largest_piece_is_of_any_size():
-    assert only(TOY, options(), toy_hardware(131, num_pieces=1)).largest == 131
+def test_the_largest_micro_batch_is_of_any_size():
+    assert only(TOY, options(), toy_hardware(131, num_micro_batches=1)).largest == 131
 
 
 def test_a_batch_that_cannot_be_shared_evenly_leaves_devices_idle():
@@ -70,11 +71,11 @@ def test_a_batch_that_cannot_be_shared_evenly_leaves_devices_idle():
 def test_what_does_not_fit_is_said():
     hardware = toy_hardware(1, memory=1000)
     assert only(TOY, options(), hardware).num_rows == 0
-    assert "phase 1: does not fit" in planner.describe(TOY, options(), hardware)
+    assert "phase 1: does not fit" in text.describe(TOY, options(), hardware)
 
 
 def test_seconds_by_hand():
-    found = only(TOY, options(), toy_hardware(6), assumed_mfu=0.25)
+    found = only(TOY, options(), toy_hardware(6), mfu=0.25)
     weights = sum(flops.parameters(TOY).values())
     work = sum(flops.training(TOY, flops.Amount.padded(24, 32, 5)).values())
     assert found.seconds == {
@@ -102,8 +103,9 @@ def test_one_device_exchanges_nothing():
 def test_what_is_not_known_of_the_hardware_is_said():
     hardware = toy_hardware(6, bandwidth=None, exchange=None)
     assert only(TOY, options(), hardware).seconds["updating weights"] is None
-    text = planner.describe(TOY, options(), hardware)
-    assert "not counted: updating weights, exchanging gradients." in text
+    assert "not counted: updating weights, exchanging gradients." in text.describe(
+        TOY, options(), hardware
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,16 +119,18 @@ def test_what_is_not_known_of_the_hardware_is_said():
     ],
 )
 def test_predictions(changes, predictions):
-    found = planner.plan(TOY, options(**changes), toy_hardware(9))
+    found = planner.plan(TOY, options(**changes), toy_hardware(9), 0.35)
     assert [phase.num_predictions for phase in found] == predictions
 
 
 def test_the_papers_predictions():
-    found = planner.plan(BASE, options(phases="128:9,512:1", train_batch_size=256), find("v3-8"))
+    found = planner.plan(
+        BASE, options(phases="128:9,512:1", train_batch_size=256), find("v3-8"), 0.35
+    )
     assert [phase.num_predictions for phase in found] == [20, 77]
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", PRETRAINING_OBJECTIVES)
 def test_only_objectives_with_pairs_have_their_head(objective):
     found = only(TOY, options(objective=objective), toy_hardware(9))
     assert ("next sentence" in found.flops) == (objective in ("mlm_nsp", "mlm_sop", "ltr_nsp"))
@@ -134,7 +138,7 @@ def test_only_objectives_with_pairs_have_their_head(objective):
 
 def test_a_phase_longer_than_the_positions_is_refused():
     with pytest.raises(InputError, match="has 65 tokens .* positions for 64"):
-        planner.plan(TOY, options(phases="65:1"), toy_hardware(9))
+        planner.plan(TOY, options(phases="65:1"), toy_hardware(9), 0.35)
 
 
 def test_published_speed_of_bert_large_is_within_a_factor_of_the_plan():
@@ -158,13 +162,32 @@ def test_the_command_plans_on_paper_without_tensorflow(tmp_path):
     arguments = ["--hardware=v5e-256", f"--bert_config_file={tmp_path}/bert_config.json"]
     arguments += ["--phases=128:900000:256:1e-4,512:100000:256:1e-4"]
     code = (
-        "import sys; from bert_tf import flagging; from bert_tf.training import plan\n"
+        "import sys; from bert_tf import commands\n"
         f"sys.argv[1:] = {arguments}\n"
-        "try: flagging.run(plan.main, plan.PlanOptions)\n"
+        "try: commands.run('plan')\n"
         "finally: print('tensorflow' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert "256 x TPU v5e, 197 TFLOP/s in bfloat16" in found.stdout
-    assert "109,482,240 in the encoder" in found.stdout
+    assert "109,482,240 of them in the encoder" in found.stdout
     assert found.stdout.rstrip().endswith("False")
+
+
+@pytest.mark.parametrize("mfu", [0.0, -0.1, 1.01, 35.0, float("nan")])
+def test_a_utilisation_that_is_no_share_is_refused(mfu):
+    with pytest.raises(InputError, match="--assumed_mfu=.* must be in"):
+        PlanOptions(hardware="cpu", bert_config_file="", assumed_mfu=mfu)
+
+
+@pytest.mark.parametrize("mfu", [None, 0.35, 1.0])
+def test_a_share_is_taken(mfu):
+    assert PlanOptions(hardware="cpu", bert_config_file="", assumed_mfu=mfu).assumed_mfu == mfu
+
+
+@pytest.mark.parametrize(
+    "name", ["train_batch_size", "max_seq_length", "num_train_steps", "max_predictions_per_seq"]
+)
+def test_numbers_are_above_zero(name):
+    with pytest.raises(InputError, match=f"--{name}=0 must be above 0"):
+        PlanOptions(hardware="cpu", bert_config_file="", **{name: 0})

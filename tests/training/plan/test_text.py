@@ -13,7 +13,7 @@ BASE = BertConfig(vocab_size=30522)
 def describe(hardware, **changes):
     values = {"phases": "128:900000,512:100000", "train_batch_size": 256, "dtype": "bfloat16"}
     options = planner.PlanOptions(hardware="", bert_config_file="", **(values | changes))
-    return planner.describe(BASE, options, find(hardware))
+    return plan_text.describe(BASE, options, find(hardware))
 
 
 def cells(text, label):
@@ -37,7 +37,7 @@ def test_every_phase_is_a_column():
 def test_flops_of_the_papers_run():
     text = describe("h100x8")
     # By hand 1.611e19 + 7.71e18, from 6 N T + 12 L S H T and the head.
-    assert "In all: 1,000,000 updates, 23.8 EFLOP" in text
+    assert "Total: 1,000,000 updates, 23.8 EFLOP" in text
 
 
 def test_shares_of_the_flops_add_up():
@@ -52,9 +52,9 @@ def test_shares_of_the_flops_add_up():
 
 def test_memory_is_that_of_the_parts():
     text = describe("h100x8")
-    (total, *_) = row(text, "memory of a device at most")
-    parts = ("weights", "weights in the type of the layers", "moments of the optimizer")
-    parts += ("kept of embeddings and layers", "kept of the heads")
+    (total, *_) = row(text, "maximum memory of a device")
+    parts = ("weights", "weights in the dtype of the layers", "moments of the optimizer")
+    parts += ("activations of embeddings and layers", "activations of the heads")
     parts += ("gradient of the word embeddings",)
     sizes = [float(row(text, part)[0].removesuffix(" GB")) for part in parts]
     assert sum(sizes) == pytest.approx(float(total.removesuffix(" GB")), abs=0.03)
@@ -62,18 +62,18 @@ def test_memory_is_that_of_the_parts():
 
 def test_only_what_there_is_has_a_row():
     assert "sums of gradients" not in describe("h100x8")
-    assert "of a layer computed anew" not in describe("h100x8")
+    assert "of a layer being recomputed" not in describe("h100x8")
     assert "sums of gradients" in describe("h100x8", train_batch_size=65536)
-    assert "of a layer computed anew" in describe("h100x8", recompute=True)
+    assert "of a layer being recomputed" in describe("h100x8", recompute=True)
 
 
 def test_devices_that_hardly_compute_are_noted():
-    assert "compute for less time than an update takes otherwise" in describe("v5e-256")
-    assert "compute for less time" not in describe("t4", dtype="float16")
+    assert "per device takes less time than the rest of an update" in describe("v5e-256")
+    assert "takes less time than the rest" not in describe("t4", dtype="float16")
 
 
 def test_idle_devices_are_noted():
-    assert "over 8 of the 16 devices" in describe("v5e-16", train_batch_size=8)
+    assert "over only 8 of the 16 devices" in describe("v5e-16", train_batch_size=8)
 
 
 def test_where_figures_are_from_is_said():
