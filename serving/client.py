@@ -1,7 +1,7 @@
 """Ask a model on a server: `python -m serving.client --model_name=NAME "a text" "another"`.
 
-Works with `python -m serving` and with tensorflow_model_server alike. Without texts on the
-command line they are read from standard input, one a line; a tab parts the texts of a pair.
+Works with `python -m serving` and with tensorflow_model_server. Texts that are not on the command
+line are read from standard input, one per line; a tab separates the texts of a pair.
 """
 
 import base64
@@ -11,6 +11,8 @@ import json
 import os
 import sys
 import urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import requests
 
@@ -19,7 +21,7 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 _SIGNATURE = "serving_default"
-_TWO_TEXTS = "Give --text_a and --text_b, or part the texts of a pair with a tab."
+_TWO_TEXTS = "Give --text_a and --text_b, or separate the texts of a pair with a tab."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,27 +33,27 @@ class Client:
     text_a: str | None = option(None, "First text, for a model of two texts.")
     text_b: str | None = option(None, "Second text, for a model of two texts.")
     batch_size: int = option(32, "Texts per request.")
-    timeout_seconds: float = option(60.0, "Longest wait for an answer.")
+    timeout_seconds: float = option(60.0, "Maximum seconds to wait for an answer.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if (self.text_a is None) != (self.text_b is None):
             raise InputError("--text_a and --text_b go together; give both or none.")
         if self.batch_size < 1:
             raise InputError(f"--batch_size={self.batch_size} must be at least 1.")
 
 
-def predict(url, model_name, instances, timeout_seconds=60.0):
+def predict(
+    url: str, model_name: str, instances: Sequence[Any], timeout_seconds: float = 60.0
+) -> list[Any]:
     """Asks a model for predictions.
 
     Args:
-      url: str, e.g. "http://localhost:8501".
-      model_name: str.
-      instances: list of rows: a text each, or a dict from input name to value.
-      timeout_seconds: float.
+      url: such as "http://localhost:8501".
+      instances: rows: a text each, or a dict from input name to value.
 
     Returns:
-      list of predictions, one per row: a dict from output name to value, or the bare value of a
-      model with one output.
+      A prediction per row: a dict from output name to value, or the bare value of a model with one
+      output.
 
     Raises:
       InputError: no answer, or an error answer; the message has the server's words.
@@ -62,8 +64,12 @@ def predict(url, model_name, instances, timeout_seconds=60.0):
     return answer["predictions"]
 
 
-def input_names(url, model_name, timeout_seconds=60.0):
-    """Names of the inputs of the model's default signature, sorted; raises as `predict` does."""
+def input_names(url: str, model_name: str, timeout_seconds: float = 60.0) -> list[str]:
+    """Names of the inputs of the model's default signature, sorted.
+
+    Raises:
+      InputError: as `predict`, or there is no such signature.
+    """
     metadata = _request("GET", url, model_name, "/metadata", timeout_seconds)
     signatures = metadata["metadata"]["signature_def"]["signature_def"]
     if _SIGNATURE not in signatures:
@@ -73,7 +79,14 @@ def input_names(url, model_name, timeout_seconds=60.0):
     return sorted(signatures[_SIGNATURE]["inputs"])
 
 
-def _request(method, url, model_name, suffix, timeout_seconds, body=None):
+def _request(
+    method: str,
+    url: str,
+    model_name: str,
+    suffix: str,
+    timeout_seconds: float,
+    body: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     name = urllib.parse.quote(model_name, safe="")
     address = f"{url.rstrip('/')}/v1/models/{name}{suffix}"
     try:
@@ -89,7 +102,7 @@ def _request(method, url, model_name, suffix, timeout_seconds, body=None):
         answer = response.json()
     except requests.JSONDecodeError:
         raise InputError(
-            f"{method} {address} was answered with status {response.status_code} and no JSON; "
+            f"{method} {address} was answered with status {response.status_code} and not JSON; "
             "is this the REST port of a TensorFlow model server?"
         ) from None
     if response.status_code != 200:
@@ -100,7 +113,7 @@ def _request(method, url, model_name, suffix, timeout_seconds, body=None):
     return answer
 
 
-def main(options, arguments):
+def main(options: Client, arguments: Sequence[str]) -> None:
     """Sends the texts in batches and prints one line per row."""
     names = input_names(options.url, options.model_name, options.timeout_seconds)
     rows = _rows(options, arguments, len(names))
@@ -112,9 +125,10 @@ def main(options, arguments):
             print(f"{_answer(prediction)}\t{texts}", flush=True)
 
 
-def _rows(options, arguments, num_texts):
+def _rows(options: Client, arguments: Sequence[str], num_texts: int) -> Iterator[list[bytes]]:
     """Yields rows of `num_texts` texts as bytes."""
-    if options.text_a is not None:
+    rows: Iterable[list[bytes]]
+    if options.text_a is not None and options.text_b is not None:
         if arguments:
             raise InputError(f"Give --text_a and --text_b or texts ({arguments}), not both.")
         rows = [[os.fsencode(options.text_a), os.fsencode(options.text_b)]]
@@ -134,19 +148,19 @@ def _rows(options, arguments, num_texts):
         yield row
 
 
-def _split(text, num_texts):
+def _split(text: bytes, num_texts: int) -> list[bytes]:
     return text.split(b"\t") if num_texts > 1 else [text]
 
 
-def _json_string(text):
-    """Text as JSON has it: a string, or base64 where it is not UTF-8."""
+def _json_string(text: bytes) -> str | dict[str, str]:
+    """Text for JSON: a string, or base64 if it is not UTF-8."""
     try:
         return text.decode()
     except UnicodeDecodeError:
         return {"b64": base64.b64encode(text).decode()}
 
 
-def _answer(prediction):
+def _answer(prediction: Any) -> str:
     """Label and probability, or the score, or whatever another model answers."""
     if isinstance(prediction, dict) and {"label", "probabilities"} <= prediction.keys():
         return f"{prediction['label']}\t{max(prediction['probabilities']):.4f}"

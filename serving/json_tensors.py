@@ -6,20 +6,23 @@ Column form: `{"inputs": tensors}` is answered with `{"outputs": tensors}`.
 
 import base64
 import binascii
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import orjson
 
 from serving.json_text import echo
+from serving.servable import TensorSpec
 from serving.status import Code, ServingError, invalid
 
 ROW = "row"
 COLUMN = "column"
 
 # TensorFlow's name of a type -> NumPy type, and the range of integers that JSON may give.
-# Small integers are checked as int32 and then wrapped, as the server does.
+# Small integers are checked as int32 and then wrapped, as TensorFlow Serving does.
 _INT32 = (-(2**31), 2**31 - 1)
-_INTEGERS = {
+_INTEGERS: dict[str, tuple[type[np.integer], int, int]] = {
     "int8": (np.int8, *_INT32),
     "int16": (np.int16, *_INT32),
     "int32": (np.int32, *_INT32),
@@ -28,9 +31,9 @@ _INTEGERS = {
     "uint32": (np.uint32, 0, 2**32 - 1),
     "uint64": (np.uint64, 0, 2**64 - 1),
 }
-_FLOATS = {"float": np.float32, "double": np.float64}
+_FLOATS: dict[str, type[np.floating]] = {"float": np.float32, "double": np.float64}
 # Python types of the JSON values that a type is read from.
-_KINDS = {
+_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_INTEGERS, (int,)),
     **dict.fromkeys(_FLOATS, (int, float)),
     "bool": (bool,),
@@ -47,8 +50,8 @@ _TYPE_NAMES = {
 }
 
 
-def signature_name(document):
-    """Name of the signature that a request asks for, `""` for the default one."""
+def signature_name(document: Mapping[str, Any]) -> str:
+    """The signature that a request asks for, `""` for the default one."""
     name = document.get("signature_name", "")
     if not isinstance(name, str):
         raise invalid(
@@ -58,16 +61,17 @@ def signature_name(document):
     return name
 
 
-def read(document, inputs):
+def read(
+    document: Mapping[str, Any], inputs: Mapping[str, TensorSpec]
+) -> tuple[str, dict[str, np.ndarray]]:
     """Reads the tensors of a predict request.
 
     Args:
-      document: dict, the request's JSON object.
-      inputs: dict from input name to `servable.TensorSpec`.
+      document: the request's JSON object.
 
     Returns:
-      (form, tensors): `ROW` or `COLUMN`, and a dict from input name to NumPy array; strings are
-      bytes in an array of objects.
+      (form, tensors): `ROW` or `COLUMN`, and tensors by input name; strings are bytes in an array
+      of objects.
 
     Raises:
       ServingError: INVALID_ARGUMENT, or UNIMPLEMENTED for a type that JSON cannot give.
@@ -90,12 +94,12 @@ def read(document, inputs):
     raise invalid("Missing 'inputs' or 'instances' key")
 
 
-def _format_error(document, message):
+def _format_error(document: Mapping[str, Any], message: str) -> ServingError:
     return invalid(f"JSON Value: {echo(document)} {message}")
 
 
-def _read_rows(instances, inputs):
-    """Every element is one row; the batch dimension is added in front."""
+def _read_rows(instances: list[Any], inputs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
+    """Each element is one row; the batch dimension is added in front."""
     if not isinstance(instances[0], dict) and len(inputs) > 1:
         raise invalid(
             "instances is a plain list, but expecting list of objects as multiple input tensors "
@@ -114,7 +118,7 @@ def _read_rows(instances, inputs):
     return {name: column.tensor(len(instances)) for name, column in columns.items()}
 
 
-def _add_object(row, element, columns):
+def _add_object(row: int, element: dict[str, Any], columns: "dict[str, _Column]") -> None:
     for name, value in element.items():
         _add_value(f"{row} key: {name}", name, value, columns)
     if element.keys() != columns.keys():
@@ -124,7 +128,7 @@ def _add_object(row, element, columns):
         )
 
 
-def _add_value(where, name, value, columns):
+def _add_value(where: str, name: str, value: Any, columns: "dict[str, _Column]") -> None:
     try:
         if name not in columns:
             raise invalid(f"JSON object: does not have named input: {name}")
@@ -135,19 +139,20 @@ def _add_value(where, name, value, columns):
         ) from None
 
 
-def _is_named(element):
+def _is_named(element: Any) -> bool:
     return isinstance(element, dict) and not _is_base64(element)
 
 
 class _Column:
     """The values of one input over all rows; every row must have the first one's shape."""
 
-    def __init__(self, spec):
+    def __init__(self, spec: TensorSpec) -> None:
         self._dtype = spec.dtype
-        self._values = []
-        self._shape = self._size = None
+        self._values: list[Any] = []
+        self._shape: tuple[int, ...] | None = None
+        self._size = 0
 
-    def add(self, value):
+    def add(self, value: Any) -> None:
         shape = _shape(value)
         before = len(self._values)
         _flatten(value, 0, shape, self._dtype, self._values)
@@ -159,16 +164,16 @@ class _Column:
         elif shape != self._shape:
             raise invalid(f"Expecting shape {_text(self._shape)} but got: {_text(shape)}")
 
-    def tensor(self, num_rows):
-        return _tensor(self._values, (num_rows, *self._shape), self._dtype)
+    def tensor(self, num_rows: int) -> np.ndarray:
+        return _tensor(self._values, (num_rows, *(self._shape or ())), self._dtype)
 
 
-def _text(shape):
+def _text(shape: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, shape))}]"
 
 
-def _read_columns(value, inputs):
-    """Every tensor is in its natural nesting, batch dimension included."""
+def _read_columns(value: Any, inputs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
+    """Each tensor has its natural nesting, batch dimension included."""
     if not isinstance(value, dict) or _is_base64(value):
         if len(inputs) > 1:
             raise invalid(
@@ -180,13 +185,14 @@ def _read_columns(value, inputs):
     for name, spec in inputs.items():
         if name not in value:
             raise invalid(f"Missing named input: {name} in 'inputs' object.")
-        shape, values = _shape(value[name]), []
+        shape = _shape(value[name])
+        values: list[Any] = []
         _flatten(value[name], 0, shape, spec.dtype, values)
         tensors[name] = _tensor(values, shape, spec.dtype)
     return tensors
 
 
-def _shape(value):
+def _shape(value: Any) -> tuple[int, ...]:
     """Shape by the first element of each level; `_flatten` checks the others."""
     shape = []
     while isinstance(value, list):
@@ -197,8 +203,8 @@ def _shape(value):
     return tuple(shape)
 
 
-def _flatten(value, level, shape, dtype, values):
-    """Appends the leaves of `value` to `values`, checking nesting and types on the way."""
+def _flatten(value: Any, level: int, shape: tuple[int, ...], dtype: str, values: list[Any]) -> None:
+    """Appends the leaves of `value` to `values`; checks nesting and types."""
     if not isinstance(value, list):
         if level != len(shape):
             raise invalid(
@@ -218,7 +224,7 @@ def _flatten(value, level, shape, dtype, values):
         _flatten(item, level + 1, shape, dtype, values)
 
 
-def _leaf(value, dtype):
+def _leaf(value: Any, dtype: str) -> Any:
     kind = type(value)
     if dtype == "string":
         if kind is str:
@@ -235,18 +241,18 @@ def _leaf(value, dtype):
     raise invalid(f"JSON Value: {echo(value)} Type: {name} is not of expected type: {dtype}")
 
 
-def _is_in_range(value, dtype):
+def _is_in_range(value: Any, dtype: str) -> bool:
     if dtype not in _INTEGERS:
         return True
     _, least, most = _INTEGERS[dtype]
     return least <= value <= most
 
 
-def _is_base64(value):
+def _is_base64(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
 
 
-def _decode_base64(value):
+def _decode_base64(value: dict[str, Any]) -> bytes:
     if not _is_base64(value):
         raise invalid(f"JSON Value: {echo(value)} not formatted correctly for base64 data")
     text = value["b64"].rstrip("=")
@@ -256,12 +262,12 @@ def _decode_base64(value):
         raise invalid("Unable to base64 decode") from None
 
 
-def _tensor(values, shape, dtype):
+def _tensor(values: list[Any], shape: tuple[int, ...], dtype: str) -> np.ndarray:
     if dtype == "string":
         array = np.empty(len(values), object)
         array[:] = values
     elif dtype in _FLOATS:
-        with np.errstate(over="ignore"):  # beyond the type's range is infinity
+        with np.errstate(over="ignore"):  # values beyond the type's range become infinity
             array = np.array(values, np.float64).astype(_FLOATS[dtype])
     elif dtype in _INTEGERS:
         wide = np.uint64 if dtype == "uint64" else np.int64
@@ -271,16 +277,15 @@ def _tensor(values, shape, dtype):
     return array.reshape(shape)
 
 
-def write(form, tensors, outputs):
+def write(form: str, tensors: Mapping[str, np.ndarray], outputs: Mapping[str, TensorSpec]) -> bytes:
     """Writes the answer to a predict request.
 
     Args:
       form: `ROW` or `COLUMN`, that of the request.
-      tensors: dict from output name to NumPy array.
-      outputs: dict from output name to `servable.TensorSpec`.
+      tensors: by output name.
 
     Returns:
-      bytes, JSON.
+      JSON.
 
     Raises:
       ServingError: INVALID_ARGUMENT; a type that JSON cannot take, or, in row form, outputs
@@ -300,11 +305,12 @@ def write(form, tensors, outputs):
     return b'{\n    "predictions": ' + body + b"\n}"
 
 
-def _unnamed(columns):
+def _unnamed(columns: dict[str, Any]) -> Any:
     return next(iter(columns.values())) if len(columns) == 1 else columns
 
 
-def _num_rows(tensors):
+def _num_rows(tensors: Mapping[str, np.ndarray]) -> int | None:
+    """The common batch size; None without tensors."""
     size = None
     for name, array in tensors.items():
         if array.ndim == 0:
@@ -318,7 +324,7 @@ def _num_rows(tensors):
     return size
 
 
-def _values(name, array, dtype):
+def _values(name: str, array: np.ndarray, dtype: str) -> Any:
     """What orjson writes for an array; iterating over it gives the rows."""
     if dtype not in _WRITABLE:
         raise invalid(f"Failed to write JSON value for tensor type: {dtype}")
@@ -329,8 +335,8 @@ def _values(name, array, dtype):
     return np.ascontiguousarray(array) if array.ndim else array[()]
 
 
-def _map(array, function):
-    """Nested lists of `function` of every value."""
+def _map(array: np.ndarray, function: Callable[[Any], Any]) -> Any:
+    """Nested lists of `function` of each value."""
     if array.ndim == 0:
         return function(array[()])
     if array.ndim == 1:
@@ -338,19 +344,19 @@ def _map(array, function):
     return [_map(part, function) for part in array]
 
 
-def _decode(value):
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def _base64_object(value):
+def _base64_object(value: bytes) -> dict[str, str]:
     return {"b64": base64.b64encode(value).decode()}
 
 
-def _number(value):
+def _number(value: np.floating) -> Any:
     if np.isfinite(value):
         return value
     return orjson.Fragment("NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity")
 
 
-def _dumps(value):
+def _dumps(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -3,29 +3,27 @@
 import json
 import math
 import re
+from typing import Any
 
 import orjson
 
 from serving.status import invalid
 
-# Of a key that occurs twice the first counts; orjson keeps the last.
+# If a key occurs twice, the first one counts; orjson keeps the last.
 _ONCE = (b'"signature_name"', b'"instances"', b'"inputs"')
-# A string, or the token Inf, which Python's decoder knows as Infinity only.
+# A string, or the token Inf, which Python's decoder knows only as Infinity.
 _STRING_OR_INF = re.compile(r'("(?:[^"\\]|\\.)*")|\bInf\b', re.DOTALL)
 _ECHO_CHARS = 256
 
 
-def parse(body):
+def parse(body: bytes) -> dict[str, Any]:
     """Decodes the body of a request.
 
     NaN, Infinity and Inf are numbers, what follows the closing brace is ignored, and bytes that
     are not UTF-8 become surrogates, which `str.encode("utf-8", "surrogateescape")` turns back.
 
-    Args:
-      body: bytes.
-
     Returns:
-      dict, the top-level object.
+      The top-level object.
 
     Raises:
       ServingError: INVALID_ARGUMENT; not JSON, or not an object.
@@ -44,7 +42,7 @@ def parse(body):
     return value
 
 
-def _parse_leniently(body):
+def _parse_leniently(body: bytes) -> Any:
     text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     text = _STRING_OR_INF.sub(lambda match: match[1] or "Infinity", text).lstrip(" \t\r\n")
     if not text:
@@ -57,14 +55,14 @@ def _parse_leniently(body):
         raise invalid(f"JSON Parse error: {error}") from None
 
 
-def _float(text):
+def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"Number too big to be stored in double: {text[:40]}")
     return value
 
 
-def _int(text):
+def _int(text: str) -> int | float:
     value = int(text)
     return value if -(2**63) <= value < 2**64 else _float(text)
 
@@ -74,7 +72,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def echo(value):
+def echo(value: Any) -> str:
     """The start of a value's JSON text, for an error message."""
     text = ""
     try:
@@ -87,7 +85,7 @@ def echo(value):
     return text[:_ECHO_CHARS].encode("utf-8", "replace").decode()
 
 
-def error_body(message):
+def error_body(message: str) -> bytes:
     """The body of an error answer: one key, pretty-printed."""
     text = message.encode("utf-8", "replace").decode()
     return f'{{\n    "error": {json.dumps(text, ensure_ascii=False)}\n}}'.encode()

@@ -1,4 +1,4 @@
-"""What `python -m serving` can be told. Names are tensorflow_model_server's where it has one."""
+"""Flags of `python -m serving`, named as those of tensorflow_model_server where it has one."""
 
 import dataclasses
 
@@ -19,16 +19,16 @@ class Server:
     )
     rest_api_port: int = option(8501, "Port of the REST API.")
     rest_api_num_threads: int | None = option(
-        None, "Requests worked on at once; none: four per CPU core."
+        None, "Maximum requests in progress at once; default: four per CPU core."
     )
-    rest_api_timeout_in_ms: int = option(30_000, "Longest time the model may take for a request.")
+    rest_api_timeout_in_ms: int = option(30_000, "Maximum time the model may take for a request.")
     tensorflow_intra_op_parallelism: int = option(0, "Threads within an operation; 0: automatic.")
     tensorflow_inter_op_parallelism: int = option(0, "Operations at once; 0: automatic.")
     enable_model_warmup: bool = option(
         True, "Run the requests in assets.extra/tf_serving_warmup_requests before answering."
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.model_name or set(self.model_name) & set("/:"):
             raise InputError(
                 f"--model_name={self.model_name!r} must not be empty or hold '/' or ':'; it is a "
@@ -36,7 +36,7 @@ class Server:
             )
         if not 0 < self.rest_api_port < 2**16:
             raise InputError(
-                f"--rest_api_port={self.rest_api_port} is no port; give one from 1 to 65535."
+                f"--rest_api_port={self.rest_api_port} is not a port; give one from 1 to 65535."
             )
         for name in ("rest_api_timeout_in_ms", "rest_api_num_threads"):
             if getattr(self, name) is not None and getattr(self, name) < 1:

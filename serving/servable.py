@@ -1,7 +1,10 @@
 """One version of a model: a SavedModel in a session, run by signature name."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the in-graph tokenizer
 from google.protobuf import json_format
@@ -21,24 +24,24 @@ class TensorSpec:
     """A tensor of a signature.
 
     Attributes:
-      tensor: str, its name in the graph.
-      dtype: str, its type as error messages call it, e.g. "float" or "int32".
-      shape: tuple of int with -1 for any size, or None for any rank.
+      tensor: its name in the graph.
+      dtype: its type as error messages call it, such as "float" or "int32".
+      shape: with -1 for any size; None: any rank.
     """
 
     tensor: str
     dtype: str
-    shape: tuple | None
+    shape: tuple[int, ...] | None
 
     @classmethod
-    def from_info(cls, info):
-        """Reads a TensorInfo."""
+    def from_info(cls, info: Any) -> "TensorSpec":
+        """From a TensorInfo."""
         name = tf.as_dtype(info.dtype).name
         unknown = info.tensor_shape.unknown_rank
         shape = None if unknown else tuple(dim.size for dim in info.tensor_shape.dim)
         return cls(info.name, _DTYPE_NAMES.get(name, name), shape)
 
-    def admits(self, shape):
+    def admits(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor of this shape may be fed."""
         return self.shape is None or (
             len(shape) == len(self.shape)
@@ -48,14 +51,14 @@ class TensorSpec:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """Inputs and outputs of a signature: dicts from name to `TensorSpec`, in order of names."""
+    """Inputs and outputs of a signature by name, in order of names."""
 
-    inputs: dict
-    outputs: dict
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
 
     @classmethod
-    def from_def(cls, signature):
-        """Reads a SignatureDef."""
+    def from_def(cls, signature: Any) -> "Signature":
+        """From a SignatureDef."""
         return cls(
             *(
                 {name: TensorSpec.from_info(infos[name]) for name in sorted(infos)}
@@ -67,20 +70,27 @@ class Signature:
 class Servable:
     """A loaded SavedModel. `predict` may be called from several threads at once.
 
-    A version-1 session rather than the functions of `tf.saved_model.load`: it scales better
-    over threads, is fed by tensor name and runs only what is fetched.
+    It is a version-1 session, not functions of `tf.saved_model.load`: a session scales better over
+    threads, is fed by tensor name and runs only what is fetched.
 
     Attributes:
-      name: str, the model's name.
-      version: int.
-      path: str, the version's directory.
-      signatures: dict from name to `Signature`.
+      name: the model's name.
+      path: the version's directory.
+      signatures: those with inputs, by name.
 
     Raises:
       InputError: TensorFlow cannot load the SavedModel.
     """
 
-    def __init__(self, name, version, path, timeout_in_ms=30_000, intra_op=0, inter_op=0):
+    def __init__(
+        self,
+        name: str,
+        version: int,
+        path: str,
+        timeout_in_ms: int = 30_000,
+        intra_op: int = 0,
+        inter_op: int = 0,
+    ) -> None:
         self.name = name
         self.version = version
         self.path = path
@@ -102,7 +112,7 @@ class Servable:
             if value.inputs
         }
 
-    def signature(self, name):
+    def signature(self, name: str) -> Signature:
         """The signature of that name, or the default one for `""`.
 
         Raises:
@@ -115,33 +125,32 @@ class Servable:
             raise invalid(f"Failed to get input map for signature: {name}")
         return self.signatures[name]
 
-    def predict(self, signature_name, feeds, output_names=None):
+    def predict(
+        self, signature_name: str, feeds: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
         """Runs a signature.
 
         Args:
-          signature_name: str, `""` for the default one.
-          feeds: dict from input name to NumPy array; strings are bytes in arrays of objects.
-          output_names: outputs to compute, or None for all.
+          signature_name: `""` for the default one.
+          feeds: tensors by input name; strings are bytes in arrays of objects.
 
         Returns:
-          dict from output name to NumPy array.
+          Tensors by output name.
 
         Raises:
           ServingError: with TensorFlow's code and message.
         """
         signature = self.signature(signature_name)
         _check_feeds(feeds, signature.inputs)
-        fetches = {
-            name: signature.outputs[name].tensor for name in output_names or signature.outputs
-        }
+        fetches = {name: spec.tensor for name, spec in signature.outputs.items()}
         by_tensor = {spec.tensor: feeds[name] for name, spec in signature.inputs.items()}
         try:
             return self._session.run(fetches, by_tensor, options=self._run_options)
         except tf.errors.OpError as error:
             raise ServingError(Code(error.error_code), _message(error)) from error
 
-    def metadata(self):
-        """The metadata answer: a dict that is its JSON."""
+    def metadata(self) -> dict[str, Any]:
+        """The metadata answer, which is the value of its JSON."""
         signatures = {
             name: json_format.MessageToDict(
                 signature,
@@ -159,13 +168,9 @@ class Servable:
             "metadata": {"signature_def": {"signature_def": signatures}},
         }
 
-    def close(self):
-        """Frees the session."""
-        self._session.close()
 
-
-def _check_feeds(feeds, inputs):
-    """Names, types and shapes; what the session says of them is no answer for a client."""
+def _check_feeds(feeds: Mapping[str, np.ndarray], inputs: Mapping[str, TensorSpec]) -> None:
+    """Checks names, types and shapes; the session's own message is not an answer for a client."""
     if feeds.keys() != inputs.keys():
         sent, wanted = (",".join(sorted(names)) for names in (feeds, inputs))
         extra = ",".join(sorted(feeds.keys() - inputs.keys()))
@@ -181,13 +186,13 @@ def _check_feeds(feeds, inputs):
             )
         if not spec.admits(feeds[name].shape):
             raise invalid(
-                f"Input {name} has shape {list(feeds[name].shape)}, expected {list(spec.shape)} "
-                "(-1: any size)"
+                f"Input {name} has shape {list(feeds[name].shape)}, "
+                f"expected {list(spec.shape or ())} (-1: any size)"
             )
 
 
-def _message(error):
-    """The error's text as the runtime gave it, without what Python puts around it."""
+def _message(error: Exception) -> str:
+    """The error's text as the runtime gave it, without what Python adds."""
     if isinstance(error, tf.errors.OpError):
         return error.message.removeprefix("Graph execution error:\n\n")
     return str(error)

@@ -1,25 +1,24 @@
-"""Start, serve and stop."""
+"""Starts a server, answers requests, and stops."""
 
 import concurrent.futures
 import os
 import signal
 import socket
-import time
+from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
 from bert_tf.errors import InputError
 from serving import versions
+from serving.options import Server
 
 _BACKLOG = 2048  # connections that may wait to be accepted; uvicorn's default
-_GRACE_SECONDS = 30  # for requests in progress when the server is told to stop
+_GRACE_SECONDS = 30  # for requests in progress when the server is asked to stop
 
 
-def run(options):
+def run(options: Server) -> None:
     """Serves one model until SIGTERM or Ctrl-C; requests in progress are answered first.
-
-    Args:
-      options: `options.Server`.
 
     Raises:
       InputError: no version to serve, it cannot be loaded, or the port is taken.
@@ -27,13 +26,12 @@ def run(options):
     number, path = versions.largest(options.model_base_path)
     with _bound_socket(options.host, options.rest_api_port) as listener:
         # TensorFlow (4 s) loads only once the files are there and the port is free.
-        from serving import catalogue, rest
+        from serving import rest, warmup
 
-        models = catalogue.Catalogue()
-        models.add(_load(options, number, path))
+        servable = warmup.load(options, number, path)
         num_threads = options.rest_api_num_threads or 4 * (os.cpu_count() or 1)
         with concurrent.futures.ThreadPoolExecutor(num_threads, "request") as executor:
-            application = rest.RestApplication(models, executor)
+            application = rest.RestApplication(servable, executor)
             listener.listen(_BACKLOG)
             url = f"http://{_authority(options)}/v1/models/{options.model_name}"
             print(
@@ -45,7 +43,7 @@ def run(options):
     print("Stopped.", flush=True)
 
 
-def _bound_socket(host, port):
+def _bound_socket(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen yet: clients are refused until the model is ready."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -60,36 +58,12 @@ def _bound_socket(host, port):
     return listener
 
 
-def _load(options, number, path):
-    import tensorflow as tf
-
-    from serving import servable, warmup
-
-    tf.get_logger().setLevel("ERROR")  # version-1 loading warns that it is version 1
-    start = time.monotonic()
-    loaded = servable.Servable(
-        options.model_name,
-        number,
-        path,
-        timeout_in_ms=options.rest_api_timeout_in_ms,
-        intra_op=options.tensorflow_intra_op_parallelism,
-        inter_op=options.tensorflow_inter_op_parallelism,
-    )
-    loaded_at = time.monotonic()
-    print(f"Loaded {path} in {loaded_at - start:.1f} s.", flush=True)
-    if options.enable_model_warmup:
-        count = warmup.run(loaded)
-        seconds = time.monotonic() - loaded_at
-        print(f"Warm-up: {count} requests in {seconds:.1f} s.", flush=True)
-    return loaded
-
-
-def _authority(options):
+def _authority(options: Server) -> str:
     host = "localhost" if options.host in ("127.0.0.1", "0.0.0.0", "::1", "::") else options.host
     return f"{host}:{options.rest_api_port}"
 
 
-def _serve(application, listener):
+def _serve(application: Callable[..., Any], listener: socket.socket) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             application,

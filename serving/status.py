@@ -1,4 +1,4 @@
-"""Canonical status codes, what HTTP makes of them, and the error that carries one."""
+"""Canonical status codes, their HTTP statuses, and the error that carries one."""
 
 import enum
 
@@ -50,19 +50,18 @@ class ServingError(Exception):
     """A request that is answered with an error.
 
     Attributes:
-      code: `Code`.
-      message: str, what the client reads; the wording is TensorFlow Serving's where it has one.
+      message: what the client reads, in TensorFlow Serving's words where it has some.
     """
 
-    def __init__(self, code, message):
+    def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"
 
 
-def invalid(message):
-    """An INVALID_ARGUMENT error, the commonest."""
+def invalid(message: str) -> ServingError:
+    """An INVALID_ARGUMENT error, the most frequent one."""
     return ServingError(Code.INVALID_ARGUMENT, message)

@@ -7,12 +7,8 @@ from bert_tf.errors import InputError
 SAVED_MODEL_FILE = "saved_model.pb"
 
 
-def largest(base_path, what="--model_base_path"):
+def largest(base_path: str) -> tuple[int, str]:
     """Finds the version to serve.
-
-    Args:
-      base_path: str, the model's directory.
-      what: str, how the message calls it.
 
     Returns:
       (number, path) of the largest version.
@@ -20,23 +16,24 @@ def largest(base_path, what="--model_base_path"):
     Raises:
       InputError: there is none; the message says what is there instead.
     """
+    what = f"--model_base_path={base_path}"
     if not os.path.isdir(base_path):
         raise InputError(
-            f"{what}={base_path} is not a directory. Wanted: the directory that holds the "
+            f"{what} is not a directory. Wanted: the directory that holds the "
             f"model's versions, e.g. models/NAME with models/NAME/1/{SAVED_MODEL_FILE}; "
             "`python -m export.savedmodel` writes one."
         )
     names = sorted(os.listdir(base_path))
     if SAVED_MODEL_FILE in names:
         raise InputError(
-            f"{what}={base_path} holds {SAVED_MODEL_FILE} itself, so it is a version. Give the "
+            f"{what} holds {SAVED_MODEL_FILE} itself, so it is a version. Give the "
             f"directory above it, {os.path.dirname(os.path.abspath(base_path))}, where every "
             "version has a number as its name."
         )
     numbered = {int(name): name for name in names if name.isascii() and name.isdigit()}
     if not numbered:
         raise InputError(
-            f"{what}={base_path} has no version: a sub-directory whose name is a number. It "
+            f"{what} has no version, a sub-directory whose name is a number. It "
             f"holds: {', '.join(names[:8]) or 'nothing'}. `python -m export.savedmodel "
             f"--export_dir={base_path}` writes one."
         )
@@ -44,7 +41,7 @@ def largest(base_path, what="--model_base_path"):
     path = os.path.join(base_path, numbered[number])
     if not os.path.isfile(os.path.join(path, SAVED_MODEL_FILE)):
         raise InputError(
-            f"{path}, the largest version under {what}={base_path}, has no {SAVED_MODEL_FILE}, so "
+            f"{path}, the largest version under {what}, has no {SAVED_MODEL_FILE}, so "
             "it is not a SavedModel. Remove it, or export the model again."
         )
     return number, path

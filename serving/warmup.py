@@ -1,27 +1,51 @@
-"""Runs the warm-up requests that a SavedModel carries, so that no client waits for the first."""
+"""Loads a SavedModel and runs the warm-up requests that it carries, so that no client waits."""
 
 import os
+import time
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
 from bert_tf.errors import InputError
+from serving.options import Server
+from serving.servable import Servable
 from serving.status import ServingError
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 _MAX_RECORDS = 1000  # TensorFlow Serving loads no model with more
 
 
-def run(servable):
+def load(options: Server, version: int, path: str) -> Servable:
+    """Loads a version and, unless the options say otherwise, runs its warm-up requests."""
+    tf.get_logger().setLevel("ERROR")  # version-1 loading warns that it is version 1
+    start = time.monotonic()
+    servable = Servable(
+        options.model_name,
+        version,
+        path,
+        timeout_in_ms=options.rest_api_timeout_in_ms,
+        intra_op=options.tensorflow_intra_op_parallelism,
+        inter_op=options.tensorflow_inter_op_parallelism,
+    )
+    loaded_at = time.monotonic()
+    print(f"Loaded {path} in {loaded_at - start:.1f} s.", flush=True)
+    if options.enable_model_warmup:
+        count = run(servable)
+        seconds = time.monotonic() - loaded_at
+        print(f"Warm-up: {count} requests in {seconds:.1f} s.", flush=True)
+    return servable
+
+
+def run(servable: Servable) -> int:
     """Runs every warm-up request of a servable.
 
     Returns:
-      int, requests run; 0 where the model carries none.
+      How many ran; 0 if the model carries none.
 
     Raises:
       InputError: a record is damaged or fails, as it would on TensorFlow Serving; a missing
-        operation shows here and not in a client's request.
+        operation shows here, not in a client's request.
     """
     path = os.path.join(servable.path, WARMUP_FILE)
     if not os.path.isfile(path):
@@ -37,11 +61,11 @@ def run(servable):
     return len(records)
 
 
-def _run_record(servable, record, where):
+def _run_record(servable: Servable, record: bytes, where: str) -> None:
     try:
         log = prediction_log_pb2.PredictionLog.FromString(record)
     except DecodeError:
-        raise InputError(f"{where} is no PredictionLog.") from None
+        raise InputError(f"{where} is not a PredictionLog.") from None
     if log.WhichOneof("log_type") != "predict_log":
         raise InputError(f"{where} is a {log.WhichOneof('log_type')}; only predict_log is run.")
     request = log.predict_log.request

@@ -75,7 +75,7 @@ def test_the_servers_words_are_passed_on(server):
     with pytest.raises(InputError, match="status 404: Servable not found"):
         client.predict(URL, "m", ["a"])
     server.answers[":predict"] = (404, b"<html>")
-    with pytest.raises(InputError, match="no JSON; is this the REST port"):
+    with pytest.raises(InputError, match="and not JSON; is this the REST port"):
         client.predict(URL, "m", ["a"])
 
 

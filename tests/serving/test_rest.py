@@ -8,17 +8,15 @@ import math
 
 import pytest
 
-from serving import catalogue, rest
+from serving import rest
 
 PREDICT = "/v1/models/tiny:predict"
 
 
 @pytest.fixture(scope="module")
 def application(servable):
-    models = catalogue.Catalogue()
-    models.add(servable)
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        yield rest.RestApplication(models, executor)
+        yield rest.RestApplication(servable, executor)
 
 
 def ask(application, method, path, body=b"", headers=()):

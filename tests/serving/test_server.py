@@ -51,7 +51,7 @@ def test_serves_and_stops_on_sigterm(base_path, listener):
         process.communicate()
 
 
-def test_a_taken_port_is_said_before_work(base_path, listener):
+def test_a_taken_port_is_reported_before_work(base_path, listener):
     listener.listen()
     process = start(
         f"--model_base_path={base_path}", f"--rest_api_port={listener.getsockname()[1]}"

@@ -15,7 +15,7 @@ def test_leading_zeros_count_as_numbers(tmp_path):
     assert versions.largest(str(tmp_path)) == (11, str(tmp_path / "0011"))
 
 
-def test_what_is_wrong_is_said(tmp_path, base_path):
+def test_what_is_wrong_is_reported(tmp_path, base_path):
     with pytest.raises(InputError, match="nowhere is not a directory"):
         versions.largest(str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="has no version.*It holds: nothing"):

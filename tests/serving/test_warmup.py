@@ -11,7 +11,7 @@ from serving import warmup
 
 @pytest.fixture
 def model(servable, tmp_path):
-    """The tiny model as if it lay in a directory of its own; `write(*logs)` adds a warm-up."""
+    """The tiny model as if it were in a directory of its own; `write(*logs)` adds a warm-up."""
     (tmp_path / "assets.extra").mkdir()
 
     def write(*logs):
