@@ -2,7 +2,7 @@
 
 python -m benchmarks.serving_latency --vocab_file=vocab.txt
 
-A BERT of MiniLM's size with random weights is exported twice: with batches computed in pieces
+A BERT of MiniLM's size with random weights is exported twice: with batches computed in chunks
 of similar length, and with batches padded to their longest row. Texts have 5 to 50 tokens with
 the special ones, as in fine-tuning data. Times per CPU second are good on a machine that is
 shared; wall-clock times are not.
@@ -30,7 +30,7 @@ from bert_tf.text import vocab
 ROOT = pathlib.Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "serving_latency.json"
 BATCH_SIZE = 32
-WHOLE_BATCH = 10**6  # rows in a piece
+WHOLE_BATCH = 10**6  # rows in a chunk
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Options:
     hidden_size: int = option(384, "H")
     num_hidden_layers: int = option(6, "L")
     num_attention_heads: int = option(12, "A")
-    piece_rows: int = option(8, "Rows per piece.")
+    chunk_rows: int = option(8, "Maximum rows per chunk.")
     rounds: int = option(3, "Times everything is measured, in turn.")
 
 
@@ -64,7 +64,7 @@ def export_models(options, folder):
     directory = model_directory.create(f"{folder}/run", config, options.vocab_file, metadata)
     model = model_directory.new_model(config, metadata)
     paths = {}
-    for form, rows in (("pieces", options.piece_rows), ("padded", WHOLE_BATCH)):
+    for form, rows in (("chunks", options.chunk_rows), ("padded", WHOLE_BATCH)):
         paths[form] = f"{folder}/{form}"
         version.write(model, directory, paths[form], metadata.max_seq_length, rows)
     return paths
@@ -154,7 +154,7 @@ def measure_rest(path, singles, batches):
         server.terminate()
         server.communicate()
     return {
-        "form": "pieces, REST",
+        "form": "chunks, REST",
         "alone_p50_ms": 1e3 * float(np.percentile(timers[1].seconds, 50)),
         "alone_p99_ms": 1e3 * float(np.percentile(timers[1].seconds, 99)),
         "batch_rows_per_s": BATCH_SIZE * len(batches) / sum(timers[BATCH_SIZE].seconds),
@@ -169,7 +169,7 @@ def main(options):
     with tempfile.TemporaryDirectory() as folder:
         paths = export_models(options, folder)
         rows = list(measure_sessions(options, paths, singles, batches))
-        rows.append(measure_rest(paths["pieces"], singles, batches))
+        rows.append(measure_rest(paths["chunks"], singles, batches))
     columns = [name for name in rows[0] if name != "form"]
     print(f"{'':14s}" + "".join(f"{name.replace('_', ' '):>24.23s}" for name in columns))
     for row in rows:
