@@ -1,7 +1,7 @@
 """Ask a model on a server: `python -m serving.client --model_name=NAME "a text" "another"`.
 
-Works with `python -m serving` and with tensorflow_model_server. Texts that are not on the command
-line are read from standard input, one per line; a tab separates the texts of a pair.
+Works with `python -m serving` and with tensorflow_model_server. Without texts on the command line
+it reads them from standard input, one per line; a tab separates the texts of a pair.
 """
 
 import base64
