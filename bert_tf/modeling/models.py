@@ -1,9 +1,13 @@
-"""Encoder and heads put together, one class for each kind of task."""
+"""An encoder and its heads, one class for each kind of task."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from keras import ops
 
 from bert_tf import features, shapes
-from bert_tf.modeling import heads, layer
+from bert_tf.config import BertConfig
+from bert_tf.modeling import Tensor, heads, layer
 from bert_tf.modeling.encoder import Encoder
 
 
@@ -13,18 +17,25 @@ class PretrainingModel(layer.ConfigLayer):
     With a causal config it is the left-to-right model of section 5.1.
 
     Args:
-      has_next_sentence: bool, whether there is a head for pairs of texts.
+      has_next_sentence: whether there is a head for pairs of texts.
 
     Call arguments:
-      batch: dict with the encoder's inputs and `masked_lm_positions`, int [B P]. Without these,
-        every position is predicted, and P is T.
+      batch: dict with the encoder's inputs and `masked_lm_positions`, int [B P]. Without these
+        the model predicts every position, and P is T.
     Returns:
       dict of float32: `masked_lm_logits` [B P V]; with the head for pairs `next_sentence_logits`
-      [B 2], class 1 meaning that the second text is a random one, as in the released data, or
-      that the two are swapped, in data made for sentence order.
+      [B 2]. Class 1 means that the second text is a random one, as in the released data, or, in
+      data made for sentence order, that the two are swapped.
     """
 
-    def __init__(self, config, *, has_next_sentence=True, name="pretraining", **kwargs):
+    def __init__(
+        self,
+        config: BertConfig,
+        *,
+        has_next_sentence: bool = True,
+        name: str = "pretraining",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, name=name, **kwargs)
         self.has_next_sentence = has_next_sentence
         self.encoder = self.new(Encoder)
@@ -35,7 +46,7 @@ class PretrainingModel(layer.ConfigLayer):
             )
         self.built = True
 
-    def call(self, batch, training=False):
+    def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         positions = batch.get(features.MASKED_LM_POSITIONS.name)
         encoded = self.encoder(batch, positions, training=training)
         outputs = {
@@ -47,15 +58,15 @@ class PretrainingModel(layer.ConfigLayer):
             outputs["next_sentence_logits"] = self.next_sentence(encoded["pooled_output"])
         return outputs
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "has_next_sentence": self.has_next_sentence}
 
 
 class ClassifierModel(layer.ConfigLayer):
-    """One label, or with one class one number, for a text or a pair (BERT section 4.1).
+    """One label, or one number, for a text or a pair of texts (BERT section 4.1).
 
     Args:
-      num_classes: int; 1 for regression.
+      num_classes: C; 1 for regression.
 
     Call arguments:
       batch: dict with the encoder's inputs.
@@ -63,7 +74,9 @@ class ClassifierModel(layer.ConfigLayer):
       dict: `logits` float32 [B C].
     """
 
-    def __init__(self, config, num_classes, name="classification", **kwargs):
+    def __init__(
+        self, config: BertConfig, num_classes: int, name: str = "classification", **kwargs: Any
+    ) -> None:
         super().__init__(config, name=name, **kwargs)
         self.num_classes = num_classes
         self.encoder = self.new(Encoder)
@@ -72,11 +85,11 @@ class ClassifierModel(layer.ConfigLayer):
         )
         self.built = True
 
-    def call(self, batch, training=False):
+    def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         pooled = self.encoder(batch, training=training)["pooled_output"]
         return {"logits": self.classifier(pooled, training=training)}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "num_classes": self.num_classes}
 
 
@@ -89,13 +102,13 @@ class SpanModel(layer.ConfigLayer):
       dict: `start_logits` and `end_logits`, float32 [B T], very negative at padding.
     """
 
-    def __init__(self, config, name="spans", **kwargs):
+    def __init__(self, config: BertConfig, name: str = "spans", **kwargs: Any) -> None:
         super().__init__(config, name=name, **kwargs)
         self.encoder = self.new(Encoder)
         self.span = self.new(heads.SpanHead)
         self.built = True
 
-    def call(self, batch, training=False):
+    def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         sequence_output = self.encoder(batch, training=training)["sequence_output"]
         start_logits, end_logits = self.span(sequence_output, batch[features.MASK.name])
         return {"start_logits": start_logits, "end_logits": end_logits}
@@ -105,7 +118,7 @@ class TokenClassifierModel(layer.ConfigLayer):
     """One label for each token (BERT section 5.3).
 
     Args:
-      num_classes: int.
+      num_classes: C.
 
     Call arguments:
       batch: dict with the encoder's inputs.
@@ -113,7 +126,9 @@ class TokenClassifierModel(layer.ConfigLayer):
       dict: `logits` float32 [B T C], at padding too.
     """
 
-    def __init__(self, config, num_classes, name="tagging", **kwargs):
+    def __init__(
+        self, config: BertConfig, num_classes: int, name: str = "tagging", **kwargs: Any
+    ) -> None:
         super().__init__(config, name=name, **kwargs)
         self.num_classes = num_classes
         self.encoder = self.new(Encoder)
@@ -122,21 +137,21 @@ class TokenClassifierModel(layer.ConfigLayer):
         )
         self.built = True
 
-    def call(self, batch, training=False):
+    def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         hidden = self.encoder(batch, training=training)["sequence_output"]
         num_tokens = ops.shape(hidden)[1]
         flat = ops.reshape(hidden, (-1, self.config.hidden_size))  # [B*T H]
         logits = self.classifier(flat, training=training)  # [B*T C]
         return {"logits": ops.reshape(logits, (-1, num_tokens, self.num_classes))}  # [B T C]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "num_classes": self.num_classes}
 
 
 class MultipleChoiceModel(layer.ConfigLayer):
     """One of several texts: a vector, dotted with the pooled output of each (BERT section 4.4).
 
-    The bias beside the vector, which other code has too, changes no probability.
+    The bias, which other code also has, changes no probability.
 
     Call arguments:
       batch: dict with the encoder's inputs, int [B W T], a row for each of the W choices.
@@ -144,7 +159,7 @@ class MultipleChoiceModel(layer.ConfigLayer):
       dict: `logits` float32 [B W].
     """
 
-    def __init__(self, config, name="choices", **kwargs):
+    def __init__(self, config: BertConfig, name: str = "choices", **kwargs: Any) -> None:
         super().__init__(config, name=name, **kwargs)
         self.encoder = self.new(Encoder)
         self.classifier = self.new(
@@ -152,7 +167,7 @@ class MultipleChoiceModel(layer.ConfigLayer):
         )
         self.built = True
 
-    def call(self, batch, training=False):
+    def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         word_ids = batch[features.WORD_IDS.name]
         shapes.check(features.WORD_IDS.name, word_ids, "B W T")
         num_choices, num_tokens = ops.shape(word_ids)[1:]

@@ -129,7 +129,7 @@ def test_gradient_passes_where_elements_were_kept():
     np.testing.assert_allclose(gradient * inputs, outputs, rtol=1e-6)
 
 
-def test_without_a_step_seed_every_call_draws_anew():
+def test_without_a_step_seed_every_call_draws_another_mask():
     layer = dropout.Dropout(0.5, salt=0)
     keras.utils.set_random_seed(1)
     one, two = (np.array(layer(np.ones((31, 37)), training=True)) for _ in range(2))
@@ -139,7 +139,7 @@ def test_without_a_step_seed_every_call_draws_anew():
 def test_the_seed_is_gone_after_the_block():
     with pytest.raises(RuntimeError), dropout.step_seed([1, 2]):
         raise RuntimeError
-    test_without_a_step_seed_every_call_draws_anew()
+    test_without_a_step_seed_every_call_draws_another_mask()
 
 
 def test_each_replica_has_its_own_seed():
@@ -162,22 +162,18 @@ def test_each_replica_has_its_own_seed():
 def row_masks(rows, shape, salt=0, rate=RATE, seed=(3, 5)):
     """Bool of `shape`, True where kept, of rows of those numbers."""
     layer = dropout.Dropout(rate, salt)
-    if isinstance(rows, range):
-        numbers = {"first_row": tf.constant(rows.start), "num_rows": len(rows)}
-    else:
-        numbers = {"rows": np.array(rows, np.int32)}
-    with dropout.step_seed(seed, **numbers):
+    with dropout.step_seed(seed, rows=np.array(rows, np.int32)):
         return np.asarray(layer(keras.ops.ones(shape), training=True) != 0)
 
 
 B, T, H, A = 12, 11, 37, 3
 
 
-@pytest.mark.parametrize(("pieces"), [2, 3, 4, 12])
+@pytest.mark.parametrize("num_micro_batches", [2, 3, 4, 12])
 @pytest.mark.parametrize("shape", [(H,), (T, H), (A, T, T)])
-def test_masks_of_rows_do_not_depend_on_how_a_batch_is_cut(pieces, shape):
+def test_masks_of_rows_do_not_depend_on_the_micro_batches(num_micro_batches, shape):
     whole = row_masks(range(B), (B, *shape))
-    size = B // pieces
+    size = B // num_micro_batches
     for first in range(0, B, size):
         part = row_masks(range(first, first + size), (size, *shape))
         np.testing.assert_array_equal(part, whole[first : first + size])
@@ -197,7 +193,7 @@ def test_rows_laid_end_to_end_have_their_masks():
     np.testing.assert_array_equal(flat, row_masks(range(B), (B, T, H)))
 
 
-def test_a_piece_without_rows():
+def test_a_micro_batch_without_rows():
     for shape in ((0, H), (0, T, H), (0, A, T, T)):
         assert row_masks([], shape).shape == shape
 
@@ -225,9 +221,9 @@ def test_eager_graph_and_compiled_masks_of_rows_are_the_same(shape):
     inputs = tf.ones(shape)
 
     def call(inputs, seed, first_row):
-        rows = tf.shape(inputs)[0] // (T if len(shape) == 2 else 1)
-        rows = B if inputs.shape[0] else rows
-        with dropout.step_seed(seed, first_row=first_row, num_rows=rows):
+        num_rows = tf.shape(inputs)[0] // (T if len(shape) == 2 else 1)
+        num_rows = B if inputs.shape[0] else num_rows
+        with dropout.step_seed(seed, rows=first_row + tf.range(num_rows)):
             return layer(inputs, training=True)
 
     args = inputs, tf.constant([11, 13]), tf.constant(29)

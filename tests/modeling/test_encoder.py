@@ -59,7 +59,7 @@ def test_training_in_a_graph_is_that_of_eager_mode(encoder, compiled):
     np.testing.assert_allclose(graph(batch, seed), call(batch, seed), rtol=0, atol=1e-5)
 
 
-def test_no_two_layers_drop_the_same_places(encoder):
+def test_no_two_layers_drop_the_same_positions(encoder):
     def masks(layer):
         with dropout.step_seed([1, 2]):
             return np.array(layer(np.ones((31, 37), np.float32), training=True)).tobytes()
@@ -152,7 +152,7 @@ def step(encoder, batch, seed, wrap=lambda function: function):
 
     @wrap
     def forward(batch, seed):
-        with dropout.step_seed(seed, first_row=3, num_rows=tf.shape(batch["input_mask"])[0]):
+        with dropout.step_seed(seed, rows=3 + tf.range(tf.shape(batch["input_mask"])[0])):
             outputs = encoder(batch, training=True)
         outputs = [*outputs["encoder_outputs"], outputs["pooled_output"]]
         return tf.add_n([tf.reduce_sum(tf.cast(x, "float32") ** 3) for x in outputs])

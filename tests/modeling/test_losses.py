@@ -80,7 +80,7 @@ def test_gradient_is_probability_minus_one_hot(rng):
 
 
 def test_the_parts_of_a_batch_add_up(rng):
-    """Replicas and pieces: the sums of totals and of counts are those of the whole batch."""
+    """Replicas and micro-batches: sums of totals and of counts are those of the whole batch."""
     logits = rng.normal(size=(B, P, V)).astype(np.float32)
     ids = rng.integers(0, V, (B, P))
     weights = rng.integers(0, 2, (B, P)).astype(np.float32)

@@ -1,6 +1,6 @@
 """BERT written from the papers in NumPy, one row and one head at a time, in float64.
 
-Devlin et al. 2018 (sections 3 and 3.1) for what stands on what, Vaswani et al. 2017 (sections 3.1
+Devlin et al. 2018 (sections 3 and 3.1) for the architecture, Vaswani et al. 2017 (sections 3.1
 to 3.3) for the layers, Ba et al. 2016 for the normalization, Hendrycks and Gimpel 2016 for GELU.
 Weights are a dict under the names of the released checkpoints.
 """
@@ -25,25 +25,25 @@ def encode(
 ):
     """One row: ([L+1] list of [T H] with the embeddings first, pooled [H]).
 
-    With `sequence_ids` the row holds several texts that see nothing of each other and whose
-    positions start from 0; where it `is_causal`, no token sees a later one, and the pooled
-    token is the last.
+    With `sequence_ids` the row holds several texts. None attends to another, and the positions of
+    each start from 0. With `is_causal` no token attends to a later one, and the pooled token is
+    the last.
     """
     get = {name: array.astype(np.float64) for name, array in weights.items()}
     tables = "bert/embeddings/"
-    pooled_place = np.flatnonzero(mask)[-1] if is_causal else 0
-    places = range(len(word_ids))
+    pooled_position = np.flatnonzero(mask)[-1] if is_causal else 0
+    positions = range(len(word_ids))
     if sequence_ids is not None:
-        places = [list(sequence_ids[:place]).count(sequence_ids[place]) for place in places]
+        positions = [list(sequence_ids[:t]).count(sequence_ids[t]) for t in positions]
         mask = [(sequence_ids == text) * mask for text in sequence_ids]
     if is_causal:
         mask = np.tril(np.broadcast_to(mask, (len(word_ids), len(word_ids))))
     hidden = np.stack(
         [
             get[tables + "word_embeddings"][word]
-            + get[tables + "position_embeddings"][place]
+            + get[tables + "position_embeddings"][position]
             + get[tables + "token_type_embeddings"][kind]
-            for place, word, kind in zip(places, word_ids, type_ids, strict=True)
+            for position, word, kind in zip(positions, word_ids, type_ids, strict=True)
         ]
     )
     outputs = [layer_norm(get, "bert/embeddings", hidden)]
@@ -51,7 +51,7 @@ def encode(
         outputs.append(
             block(get, f"bert/encoder/layer_{index}", num_heads, activation, outputs[-1], mask)
         )
-    pooled = np.tanh(affine(get, "bert/pooler/dense", outputs[-1][pooled_place]))
+    pooled = np.tanh(affine(get, "bert/pooler/dense", outputs[-1][pooled_position]))
     return outputs, pooled
 
 
@@ -70,14 +70,14 @@ def block(get, scope, num_heads, activation, hidden, mask):
 
 
 def attention(query, key, value, mask):
-    """Scaled dot-product attention of one head over what the mask, [S] or [T S], has: [T D]."""
+    """Scaled dot-product attention of one head to the positions in `mask`, [S] or [T S]: [T D]."""
     result = np.zeros_like(query)
-    for place, vector in enumerate(query):
-        seen = np.flatnonzero(mask[place] if np.ndim(mask) == 2 else mask)
+    for t, vector in enumerate(query):
+        seen = np.flatnonzero(mask[t] if np.ndim(mask) == 2 else mask)
         if len(seen):
-            scores = np.array([vector @ key[other] for other in seen]) / math.sqrt(len(vector))
+            scores = np.array([vector @ key[s] for s in seen]) / math.sqrt(len(vector))
             shares = np.exp(scores - scores.max())
-            result[place] = (shares / shares.sum()) @ value[seen]
+            result[t] = (shares / shares.sum()) @ value[seen]
     return result
 
 

@@ -60,10 +60,11 @@ def test_every_code_file_says_what_it_is():
 
 
 def mirrored(test):
-    """Names of the code files that a test file may stand for."""
+    """Names of the code files that a test file may stand for; a folder may stand for one too."""
     path = pathlib.PurePath(test).relative_to("tests")
     file = path.with_name(path.name.removeprefix("test_"))
-    return {str(file), f"bert_tf/{file}", str(file.with_name(f"__{file.stem}__.py"))}
+    main = file.with_name(f"__{file.stem}__.py")
+    return {str(file), f"bert_tf/{file}", str(main), f"bert_tf/{path.parent}.py"}
 
 
 def test_every_test_file_mirrors_a_code_file():
@@ -78,7 +79,9 @@ def test_every_test_file_mirrors_a_code_file():
 
 def test_a_test_file_without_a_code_file_is_found():
     assert mirrored("tests/text/test_vocab.py") & PYTHON.keys() == {"bert_tf/text/vocab.py"}
-    assert mirrored("tests/export/test_build.py") & PYTHON.keys() == {"export/build.py"}
+    assert mirrored("tests/export/test_chunks.py") & PYTHON.keys() == {"export/chunks.py"}
+    of_folder = mirrored("tests/modeling/encoder/test_block.py")
+    assert of_folder & PYTHON.keys() == {"bert_tf/modeling/encoder.py"}
     assert not mirrored("tests/text/test_vocabulary_of_no_file.py") & PYTHON.keys()
 
 

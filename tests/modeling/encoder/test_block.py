@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bert_tf.modeling import dropout
-from bert_tf.modeling.transformer import Block, FeedForward
+from bert_tf.modeling.encoder import Block, FeedForward, visibility
 from tests.modeling import harness
 from tests.reference import numpy_bert
 
@@ -31,12 +31,12 @@ def test_feed_forward(name, function):
 
 def test_block_normalises_after_each_residual():
     block = built(Block(harness.config(), index=0, name="layer_0"))
-    hidden, mask = harness.hidden(), harness.mask()
-    attended = np.array(block.attention(hidden, mask))
+    hidden, visible = harness.hidden(), visibility(harness.mask())
+    attended = np.array(block.attention(hidden, visible))
     middle = normalised(hidden + attended, block.attention_layer_norm)
     output = np.array(block.feed_forward(middle.astype(np.float32)))
     expected = normalised(middle + output, block.output_layer_norm)
-    np.testing.assert_allclose(block(hidden, mask), expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(block(hidden, visible), expected, rtol=0, atol=1e-5)
 
 
 def test_the_three_dropouts_of_all_blocks_have_different_salts():
@@ -51,12 +51,12 @@ def test_the_three_dropouts_of_all_blocks_have_different_salts():
 
 
 def test_each_dropout_is_used_in_training():
-    hidden, mask = harness.hidden(), harness.mask()
+    hidden, visible = harness.hidden(), visibility(harness.mask())
     for changes in ({"hidden_dropout_prob": 0.0}, {"attention_probs_dropout_prob": 0.0}):
         block = built(Block(harness.config(**changes), index=0))
         with dropout.step_seed([1, 2]):
-            trained = block(hidden, mask, training=True)
-        assert np.abs(trained - block(hidden, mask)).max() > 0.01
+            trained = block(hidden, visible, training=True)
+        assert np.abs(trained - block(hidden, visible)).max() > 0.01
 
 
 def test_serialization():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.modeling.embeddings import Embeddings
+from bert_tf.modeling.encoder import Embeddings
 from tests.modeling import harness
 
 
@@ -33,7 +33,9 @@ def test_dropout_only_in_training(embeddings):
 
 def test_too_long_a_row_is_an_error(embeddings):
     ids = np.zeros((1, 18), np.int32)
-    with pytest.raises(ValueError, match="18 tokens a row; max_position_embeddings=17"):
+    with pytest.raises(
+        ValueError, match="18 tokens a row; the maximum is max_position_embeddings=17"
+    ):
         embeddings(ids, ids)
 
 

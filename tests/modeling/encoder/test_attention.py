@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.modeling import attention as attention_lib
 from bert_tf.modeling import dropout
-from bert_tf.modeling.attention import SelfAttention
+from bert_tf.modeling.encoder import SelfAttention, positions_in_text, visibility
 from tests.modeling import harness
 from tests.reference import numpy_bert
 
@@ -34,7 +33,7 @@ def expected(layer, hidden, mask):
 
 def test_values(attention):
     hidden = harness.hidden()
-    found = attention(hidden, harness.mask())
+    found = attention(hidden, visibility(harness.mask()))
     np.testing.assert_allclose(
         found, expected(attention, hidden, harness.mask()), rtol=0, atol=1e-5
     )
@@ -43,10 +42,11 @@ def test_values(attention):
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_some_queries_are_answered_as_all_are(attention, is_packed):
     hidden, mask = harness.hidden(), harness.mask()
-    visible = attention_lib.visible(mask, harness.packed_ids()) if is_packed else None
+    visible = np.array(visibility(mask, harness.packed_ids() if is_packed else None))
     queries = np.array([[0, 2], [13, 13], [30, 26], [39, 40], [52, 52]], np.int32)
-    found = attention(hidden, mask, visible, queries)
-    whole = np.asarray(attention(hidden, mask, visible))
+    of_queries = visible.reshape(-1, T)[queries] if is_packed else visible
+    found = attention(hidden, of_queries, queries)
+    whole = np.asarray(attention(hidden, visible))
     np.testing.assert_allclose(found, whole[queries.reshape(-1)], rtol=0, atol=1e-5)
 
 
@@ -71,7 +71,7 @@ def test_gradients_are_those_of_the_formula(rate):
         return tf.reshape(context, (B * T, H)) @ output + output_bias
 
     found = []
-    for function in (lambda x: layer(x, mask, training=True), formula):
+    for function in (lambda x: layer(x, visibility(mask), training=True), formula):
         with tf.GradientTape() as tape, dropout.step_seed([1, 2]):
             tape.watch(hidden)
             loss = tf.reduce_sum(function(hidden) * upstream)
@@ -82,25 +82,27 @@ def test_gradients_are_those_of_the_formula(rate):
 
 def test_padding_is_never_attended_to(attention):
     mask, hidden = harness.mask(), harness.hidden()
+    visible = visibility(mask)
     real = mask.reshape(-1).astype(bool)
     other = np.where(real[:, None], hidden, 1e4).astype(np.float32)
     np.testing.assert_array_equal(
-        np.array(attention(hidden, mask))[real], np.array(attention(other, mask))[real]
+        np.array(attention(hidden, visible))[real], np.array(attention(other, visible))[real]
     )
 
 
 def test_more_padding_changes_nothing(attention):
     mask, hidden = harness.mask(), harness.hidden().reshape(B, T, H)
     wide = np.pad(hidden, ((0, 0), (0, 5), (0, 0)), constant_values=3.0).reshape(-1, H)
-    found = np.array(attention(wide, np.pad(mask, ((0, 0), (0, 5))))).reshape(B, T + 5, H)
-    short = np.array(attention(hidden.reshape(-1, H), mask)).reshape(B, T, H)
+    visible = visibility(mask), visibility(np.pad(mask, ((0, 0), (0, 5))))
+    short = np.array(attention(hidden.reshape(-1, H), visible[0])).reshape(B, T, H)
+    found = np.array(attention(wide, visible[1])).reshape(B, T + 5, H)
     np.testing.assert_allclose(found[:, :T], short, rtol=0, atol=1e-5)
 
 
 def test_a_row_without_tokens_is_finite(attention):
     mask = harness.mask()
     mask[0] = 0
-    assert np.isfinite(attention(harness.hidden(), mask)).all()
+    assert np.isfinite(attention(harness.hidden(), visibility(mask))).all()
 
 
 @pytest.mark.parametrize("policy", harness.POLICIES)
@@ -108,7 +110,7 @@ def test_large_scores_are_finite_in_every_precision(policy):
     layer = SelfAttention(harness.config(), salt=1, dtype=policy)
     layer.build()
     harness.randomize(layer)
-    found = layer(20 * harness.hidden(), harness.mask())
+    found = layer(20 * harness.hidden(), visibility(harness.mask()))
     assert found.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(found, "float32")).all()
 
@@ -117,7 +119,7 @@ def test_probabilities_are_dropped_in_training():
     layer = SelfAttention(harness.config(attention_probs_dropout_prob=0.5), salt=1)
     layer.build()
     harness.randomize(layer)
-    inputs = harness.hidden(), harness.mask()
+    inputs = harness.hidden(), visibility(harness.mask())
     with dropout.step_seed([1, 2]):
         one, two = layer(*inputs, training=True), layer(*inputs, training=True)
     np.testing.assert_array_equal(one, two)
@@ -126,7 +128,9 @@ def test_probabilities_are_dropped_in_training():
 
 def test_wrong_rank_of_the_mask_is_an_error(attention):
     with pytest.raises(ValueError, match=r"input_mask: want \[B S\]"):
-        attention(harness.hidden(), harness.mask()[:, None])
+        visibility(harness.mask()[:, None])
+    with pytest.raises(ValueError, match=r"visible: want \[B T S\]"):
+        attention(harness.hidden(), harness.mask())
 
 
 def test_serialization():
@@ -147,18 +151,18 @@ def seen_by_hand(sequence_ids, is_causal):
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_what_is_visible(attention, is_packed, is_causal):
     sequence_ids = harness.packed_ids() if is_packed else None
-    found = attention_lib.visible(harness.mask(), sequence_ids, is_causal)
+    found = visibility(harness.mask(), sequence_ids, is_causal)
     seen = seen_by_hand(sequence_ids, is_causal)
     np.testing.assert_array_equal(np.broadcast_to(found, seen.shape), seen)
 
     hidden, real = harness.hidden(), harness.mask().reshape(-1).astype(bool)
-    values = np.array(attention(hidden, harness.mask(), seen))[real]
+    values = np.array(attention(hidden, seen))[real]
     wanted = expected(attention, hidden, seen)[real]
     np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-5)
 
 
-def test_places_start_again_with_every_text():
-    found = np.array(attention_lib.places_in_sequence(harness.packed_ids()))
+def test_positions_start_again_with_every_text():
+    found = np.array(positions_in_text(harness.packed_ids()))
     assert found[0].tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 0]
     assert found[2, :7].tolist() == [0, 1, 0, 1, 2, 0, 1]
     assert found.min() >= 0 and found.max() < T
@@ -168,5 +172,5 @@ def test_places_start_again_with_every_text():
 def test_a_token_that_sees_nothing_is_finite_in_every_precision(policy):
     layer = SelfAttention(harness.config(), salt=1, dtype=policy)
     layer.build()
-    found = harness.randomize(layer)(harness.hidden(), harness.mask(), np.zeros((B, T, T), bool))
+    found = harness.randomize(layer)(harness.hidden(), np.zeros((B, T, T), bool))
     assert np.isfinite(tf.cast(found, "float32")).all()
