@@ -23,9 +23,10 @@ import numpy as np
 import safetensors.numpy
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import open_checkpoint, state_dict
-from bert_tf.checkpoints.formats import safetensors_files, table
-from bert_tf.checkpoints.formats.checkpoint import describe
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.formats import safetensors_files
+from bert_tf.checkpoints.formats.base import write_conversion
+from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from export import options as options_lib
@@ -264,7 +265,7 @@ def answer(folder, sound):
     except InputError as error:
         outcome = "refused", " ".join(str(error).split())
     else:
-        found, _ = state_dict.read(open_checkpoint(output))
+        found, _ = reading.read(open_checkpoint(output))
         same = all(np.array_equal(x, found.arrays.get(p)) for p, x in sound.arrays.items())
         same = same and found.arrays.keys() == sound.arrays.keys()
         outcome = "read", "all weights as they were" if same else "other weights"
@@ -279,15 +280,15 @@ def main(options):
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        for row in table.FORMATS:
+        for row in FORMATS:
             if not row.is_written:
                 continue
             kind = "classify" if row.name == "keras_hub" else "pretrain"
-            sound = samples.contents(kind, scratch / "given")
+            sound = samples.state_dict(kind, scratch / "given")
             source = scratch / f"sound-{row.name}"
             source.mkdir()
-            row.files.write(sound, str(source))
-            describe(str(source), sound)
+            row.write(sound, str(source))
+            write_conversion(str(source), sound)
             known = {"huggingface": HUGGING_FACE, "tf1": TF1}.get(row.name)
             for name, apply in (known or every_file(source)).items():
                 folder = scratch / "checkpoint"

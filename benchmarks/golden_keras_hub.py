@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks import child_process, golden_minilm
 from benchmarks.golden_model_garden import inputs, largest_difference, our_answers
 from bert_tf import files, flagging
-from bert_tf.checkpoints.formats import keras_hub_files
+from bert_tf.checkpoints.formats.keras_hub import KerasHub
 from bert_tf.flagging import option
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -62,58 +62,58 @@ def masked_lm_as_there(arrays, sequence_output, batch):
     return x @ arrays["encoder/embeddings/word"].T + arrays["masked_lm/output_bias"]
 
 
-def compare(contents, ours, theirs, batch):
+def compare(state_dict, ours, theirs, batch):
     """Columns of the table: the largest differences, and that of the masked LM by itself."""
     columns = {}
     if "masked_lm" in theirs:
         columns["of masked LM"] = float(np.abs(ours["masked_lm"] - theirs["masked_lm"]).max())
-        ours["masked_lm"] = masked_lm_as_there(contents.arrays, ours["sequence_output"], batch)
+        ours["masked_lm"] = masked_lm_as_there(state_dict.arrays, ours["sequence_output"], batch)
     return {"largest difference": largest_difference(ours, theirs, batch["input_mask"])} | columns
 
 
 def read_theirs(folder, batch):
     """Rows of the table: their presets, read here."""
     for saved in sorted(path for path in folder.iterdir() if (path / "answers.npz").is_file()):
-        contents, ours = our_answers(saved, batch)
+        state_dict, ours = our_answers(saved, batch)
         yield {
             "saved by keras-hub": saved.name,
-            "kind": contents.kind,
-            "arrays": len(contents.arrays),
-            **compare(contents, ours, dict(np.load(saved / "answers.npz")), batch),
+            "kind": state_dict.kind,
+            "arrays": len(state_dict.arrays),
+            **compare(state_dict, ours, dict(np.load(saved / "answers.npz")), batch),
         }
 
 
 def read_ours(options, source, folder, batch, name, **changes):
     """A row: a preset written here, answered by keras-hub and by us from `source`."""
-    contents, ours = our_answers(source, batch)
+    state_dict, ours = our_answers(source, batch)
     if changes:
-        changed = dataclasses.replace(contents.config, **changes)
-        contents = dataclasses.replace(contents, config=changed)
+        changed = dataclasses.replace(state_dict.config, **changes)
+        state_dict = dataclasses.replace(state_dict, config=changed)
     target = folder / f"ours-{name}"
     target.mkdir()
-    keras_hub_files.write(contents, str(target))
+    KerasHub().write(state_dict, str(target))
     again, again_ours = our_answers(target, batch)
     np.savez(folder / "ours.npz", **batch)
     told = peer(
         options,
         do="answer",
         checkpoint=str(target),
-        kind=contents.kind,
+        kind=state_dict.kind,
         inputs=str(folder / "ours.npz"),
         output=str(folder / "theirs.npz"),
         text=TEXT,
     )
-    tokenizer = WordPieceTokenizer(vocab.from_file(contents.vocab_file), contents.do_lower_case)
+    tokenizer = WordPieceTokenizer(vocab.from_file(state_dict.vocab_file), state_dict.do_lower_case)
     return {
         "written here": name,
-        "kind": contents.kind,
-        "arrays": len(contents.arrays),
-        "bit-equal when read back": again.arrays.keys() == contents.arrays.keys()
-        and all(np.array_equal(a, contents.arrays[p]) for p, a in again.arrays.items()),
-        "config equal when read back": again.config == contents.config,
+        "kind": state_dict.kind,
+        "arrays": len(state_dict.arrays),
+        "bit-equal when read back": again.arrays.keys() == state_dict.arrays.keys()
+        and all(np.array_equal(a, state_dict.arrays[p]) for p, a in again.arrays.items()),
+        "config equal when read back": again.config == state_dict.config,
         "tokens equal": told["tokens"] == list(tokenizer.encode(TEXT)),
-        **compare(contents, again_ours, dict(np.load(folder / "theirs.npz")), batch),
-        "notes": keras_hub_files.notes(contents),
+        **compare(state_dict, again_ours, dict(np.load(folder / "theirs.npz")), batch),
+        "notes": KerasHub().notes(state_dict),
     }
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks import child_process, golden_minilm
 from bert_tf import files, flagging
-from bert_tf.checkpoints import loading, opening
-from bert_tf.checkpoints import state_dict as contents_lib
-from bert_tf.checkpoints.formats import model_garden_files, model_garden_legacy_files
+from bert_tf.checkpoints import loading, opening, reading
+from bert_tf.checkpoints.formats.model_garden import ModelGarden
+from bert_tf.checkpoints.formats.model_garden_legacy import ModelGardenLegacy
 from bert_tf.flagging import option
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -68,28 +68,28 @@ def peer(options, **task):
 
 
 def our_answers(folder, batch):
-    """(`Contents`, answers under the peer's names) of a checkpoint, with our models."""
+    """(`StateDict`, answers under the peer's names) of a checkpoint, with our models."""
     from bert_tf.modeling import models
     from bert_tf.modeling.encoder import Encoder
 
     checkpoint = opening.open_checkpoint(folder)
-    contents, _ = contents_lib.read(checkpoint)
-    config, c = contents.config, contents.num_outputs
+    state_dict, _ = reading.read(checkpoint)
+    config, c = state_dict.config, state_dict.num_outputs
     model = {
         "encoder": lambda: Encoder(config),
         "pretrain": lambda: models.PretrainingModel(
-            config, has_next_sentence="next_sentence/kernel" in contents.arrays
+            config, has_next_sentence="next_sentence/kernel" in state_dict.arrays
         ),
         "classify": lambda: models.ClassifierModel(config, c),
         "regress": lambda: models.ClassifierModel(config, c),
         "tag": lambda: models.TokenClassifierModel(config, c),
         "span": lambda: models.SpanModel(config),
-    }[contents.kind]()
+    }[state_dict.kind]()
     loading.load(model, checkpoint)
-    encoder = model if contents.kind == "encoder" else model.encoder
+    encoder = model if state_dict.kind == "encoder" else model.encoder
     outputs = encoder(batch) | (model(batch) if encoder is not model else {})
     outputs.pop("encoder_outputs")
-    return contents, {
+    return state_dict, {
         name.removesuffix("_logits"): np.asarray(array) for name, array in outputs.items()
     }
 
@@ -108,40 +108,40 @@ def largest_difference(ours, theirs, mask):
 def read_theirs(folder, batch):
     """Rows of the table: their files, read here."""
     for saved in sorted(path for path in folder.iterdir() if (path / "answers.npz").is_file()):
-        contents, ours = our_answers(saved, batch)
+        state_dict, ours = our_answers(saved, batch)
         theirs = dict(np.load(saved / "answers.npz"))
         yield {
             "saved by Model Garden": saved.name,
-            "kind": contents.kind,
-            "arrays": len(contents.arrays),
+            "kind": state_dict.kind,
+            "arrays": len(state_dict.arrays),
             "largest difference": largest_difference(ours, theirs, batch["input_mask"]),
         }
 
 
-def read_ours(options, source, folder, batch, files_module, name):
+def read_ours(options, source, folder, batch, target_format, name):
     """A row: a checkpoint written here, answered by Model Garden and by us from `source`."""
-    contents, ours = our_answers(source, batch)
+    state_dict, ours = our_answers(source, batch)
     target = folder / f"ours-{name}"
     target.mkdir()
-    files_module.write(contents, target)
+    target_format.write(state_dict, target)
     np.savez(folder / "ours.npz", **batch)
     done = peer(
         options,
         do="answer",
         checkpoint=str(target),
-        kind=contents.kind,
-        num_outputs=contents.num_outputs,
-        by_name=files_module is model_garden_legacy_files,
+        kind=state_dict.kind,
+        num_outputs=state_dict.num_outputs,
+        by_name=isinstance(target_format, ModelGardenLegacy),
         inputs=str(folder / "ours.npz"),
         output=str(folder / "theirs.npz"),
     )
     theirs = dict(np.load(folder / "theirs.npz"))
-    again, _ = contents_lib.read(opening.open_checkpoint(target))
+    again, _ = reading.read(opening.open_checkpoint(target))
     return {
         "written here": name,
-        "kind": contents.kind,
-        "arrays": len(contents.arrays),
-        "bit-equal when read back": _equal(again.arrays, contents.arrays),
+        "kind": state_dict.kind,
+        "arrays": len(state_dict.arrays),
+        "bit-equal when read back": _equal(again.arrays, state_dict.arrays),
         "largest difference": largest_difference(ours, theirs, batch["input_mask"]),
         "restored as": done,
     }
@@ -157,9 +157,9 @@ def converted(options, folder):
     """Rows: what their converter makes of a TensorFlow 1 checkpoint, read here."""
     source = ROOT / "tests/data/tiny-tf1"
     peer(options, do="convert", checkpoint=str(source), folder=str(folder))
-    wanted, _ = contents_lib.read(opening.open_checkpoint(source))
+    wanted, _ = reading.read(opening.open_checkpoint(source))
     for name in ("converted", "converted-2019"):
-        found, _ = contents_lib.read(opening.open_checkpoint(folder / name))
+        found, _ = reading.read(opening.open_checkpoint(folder / name))
         yield {
             "converted by Model Garden": name,
             "arrays": len(found.arrays),
@@ -177,7 +177,7 @@ def main(options):
         rows = [*read_theirs(folder, batch), *converted(options, folder)]
         for name in (KEPT, "encoder-v2", "classifier-trained", "span-v1", "tag-v2"):
             source = folder / name
-            rows.append(read_ours(options, source, folder, batch, model_garden_files, name))
+            rows.append(read_ours(options, source, folder, batch, ModelGarden(), name))
         for name in (KEPT, "encoder-v2"):
             rows.append(
                 read_ours(
@@ -185,15 +185,13 @@ def main(options):
                     folder / name,
                     folder,
                     batch,
-                    model_garden_legacy_files,
+                    ModelGardenLegacy(),
                     f"{name}-names",
                 )
             )
         minilm = golden_minilm.package_folder()
         batch_of_words = inputs(CONFIG | {"vocab_size": 30522, "type_vocab_size": 2}, options.seed)
-        rows.append(
-            read_ours(options, minilm, folder, batch_of_words, model_garden_files, "MiniLM")
-        )
+        rows.append(read_ours(options, minilm, folder, batch_of_words, ModelGarden(), "MiniLM"))
         keep(folder / KEPT, batch)
     for row in rows:
         print("  ".join(f"{name}: {value}" for name, value in row.items()))

@@ -73,18 +73,18 @@ def main(options):
         np.savez(folder / "inputs.npz", **batch)
         export(options, folder)
         for saved in ("encoder", "with-mlm", "relu", "module"):
-            contents, ours = our_answers(folder / saved, batch)
+            state_dict, ours = our_answers(folder / saved, batch)
             answers = dict(np.load(folder / f"{saved}.npz"))
             ours, theirs = comparable(ours, {k: v for k, v in answers.items() if k != "default"})
-            config = dataclasses.asdict(contents.config)
+            config = dataclasses.asdict(state_dict.config)
             changed = {k: config[k] for k in CONFIG if config[k] != CONFIG[k]}
             difference = largest_difference(ours, theirs, batch["input_mask"])
             rows.append(
                 {
                     "exported": saved,
-                    "kind": contents.kind,
-                    "arrays": len(contents.arrays),
-                    "do_lower_case": contents.do_lower_case,
+                    "kind": state_dict.kind,
+                    "arrays": len(state_dict.arrays),
+                    "do_lower_case": state_dict.do_lower_case,
                     "config": changed,
                     "largest difference": difference,
                 }

@@ -11,8 +11,8 @@ import pathlib
 
 from bert_tf import files, flagging
 from bert_tf.checkpoints import coverage, variables
-from bert_tf.checkpoints.formats import tf1_names
-from bert_tf.checkpoints.formats.checkpoint import Checkpoint
+from bert_tf.checkpoints.formats.base import Checkpoint
+from bert_tf.checkpoints.formats.tf1 import TensorFlow1
 from bert_tf.config import BertConfig
 from bert_tf.flagging import option
 
@@ -31,12 +31,14 @@ class Options:
 
 
 def account(shapes, vocab_size):
-    """(variables by group, names of no weights, names in no row, shapes that differ)."""
+    """(variables by group, names that are not weights, names in no row, shapes that differ)."""
     config = BertConfig(vocab_size=vocab_size)
-    checkpoint = Checkpoint("index", "tf1", config, None, shapes, None)
-    table = tf1_names.table(config)
-    names = coverage.FileNames(checkpoint, table, ())
-    present = [row for row in table if names.holds(row)]
+    checkpoint = Checkpoint(
+        path="index", format=TensorFlow1(), shapes=shapes, read_array=None, config=config
+    )
+    rows = checkpoint.format.rows(config)
+    names = coverage.FileNames(checkpoint, rows, ())
+    present = [row for row in rows if names.holds(row)]
     wanted = variables.shapes(config)
     wrong = [text for row in present for text in names.shape_problems(row, wanted[row.path])]
     groups = {}

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
@@ -30,9 +32,7 @@ class Export:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
 
 
-# Names of rows of `bert_tf.checkpoints.formats.table.FORMATS`, and of `variables.KINDS`.
-TARGETS = ("tf1", "huggingface", "model_garden", "model_garden_legacy", "keras_hub", "bert_tf")
-_KINDS = ("encoder", "pretrain", "classify", "regress", "span", "tag", "choice")
+TARGETS = tuple(one.name for one in FORMATS if one.is_written)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Conversion:
         None, "Casing, if no file next to the source says it; none: that of the vocabulary."
     )
     kind: str | None = option(
-        None, "Kind of the source's head, if the source does not say it.", choices=_KINDS
+        None, "Kind of the source's head, if the source does not say it.", choices=tuple(KINDS)
     )
     labels: str | None = option(
         None, "Comma-separated labels of a classifier's outputs, if the source has none."

@@ -1,10 +1,11 @@
-"""Models that are not BERT, known by the model type in a config or by names of weights."""
+"""Recognizes models that are not BERT, by the model type in a config or by names of weights."""
 
 import re
+from collections.abc import Collection
 
 from bert_tf.errors import InputError
 
-# model_type of a Hugging Face config.json -> what people call it.
+# What people call a model, by the model_type of a Hugging Face config.json.
 _MODEL_TYPES = {
     "albert": "ALBERT",
     "big_bird": "BigBird",
@@ -23,7 +24,7 @@ _MODEL_TYPES = {
     "xlm-roberta": "XLM-RoBERTa",
 }
 
-# Names that only the weights of one architecture have, whatever is beside them.
+# Names that only the weights of one architecture have.
 _NAMES = (
     (r"(roberta|lm_head)\..*", "RoBERTa"),
     (r"(distilbert\..*|(.*\.)?transformer\.layer\.\d+\.attention\.q_lin\..*)", "DistilBERT"),
@@ -37,11 +38,11 @@ _NAMES = (
 )
 
 
-def check_model_type(model_type, path):
+def check_model_type(model_type: str | None, path: str | None) -> None:
     """Refuses the config of another architecture.
 
     Raises:
-      InputError: `model_type` is there and not "bert"; the message calls it by its name.
+      InputError: `model_type` is given and not "bert"; the message names the architecture.
     """
     if model_type in (None, "bert"):
         return
@@ -50,16 +51,16 @@ def check_model_type(model_type, path):
     raise InputError(f"{path} is of another architecture: {named}; only BERT is read.")
 
 
-def check_names(names, path):
+def check_names(names: Collection[str], path: str) -> None:
     """Refuses weights whose names are those of another architecture.
 
     Raises:
       InputError: a name is one that only another architecture has.
     """
     for pattern, title in _NAMES:
-        found = [name for name in names if re.fullmatch(pattern, name)]
-        if found:
+        foreign = [name for name in names if re.fullmatch(pattern, name)]
+        if foreign:
             raise InputError(
-                f"{path} is of another architecture, {title}: {len(found)} of its {len(names)} "
-                f"names are {title}'s, e.g. {min(found)}; only BERT is read."
+                f"{path} is of another architecture, {title}: {len(foreign)} of its {len(names)} "
+                f"names are {title}'s, e.g. {min(foreign)}; only BERT is read."
             )

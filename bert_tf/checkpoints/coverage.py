@@ -1,12 +1,16 @@
-"""Every name of a file accounted for: a weight of a row, a second copy, no weight, or skipped."""
+"""Accounts for every name in a file: a weight, a second copy of one, not a weight, or skipped."""
 
 import dataclasses
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.checkpoints.formats import table as formats
+from bert_tf.checkpoints.formats.base import Checkpoint
+from bert_tf.checkpoints.formats.rows import Row
+from bert_tf.checkpoints.variables import Shape
+from bert_tf.config import BertConfig
 
 # Which field of the config a wrong shape points to, by the first pattern its path matches.
 _SHAPE_FIELDS = (
@@ -24,7 +28,7 @@ _SHAPE_FLAGS = {
     "max_position_embeddings": "--extend_positions=N extends or cuts the position table",
 }
 
-# What the weights mean and their shapes do not show.
+# Fields that change what the weights compute and not their shapes.
 _CONFIG_FIELDS = ("num_attention_heads", "hidden_act", "layer_norm_eps", "is_causal")
 
 # Our path in the head that every second copy belongs to, in every format: its decoder is the word
@@ -37,179 +41,168 @@ class Report:
     """What was read. `str()` of it is for people.
 
     Attributes:
-      path: str, the checkpoint.
-      loaded: paths of the variables filled.
+      path: the checkpoint.
+      loaded: paths of the variables that were read.
       fresh: paths of the variables that keep their initial values.
-      skipped: names in the file left out by `skip`.
-      not_weights: names in the file that are no weights: optimizer state, buffers, and second
+      skipped: names in the file that `skip` left out.
+      not_weights: names in the file that are not weights: optimizer state, buffers, and second
         copies of tied weights.
-      notes: what the library that wrote the file computes otherwise.
+      notes: what the library that wrote the file computes differently.
       unmatched: regular expressions of `skip` that left nothing out.
     """
 
     path: str
-    loaded: tuple
-    fresh: tuple
-    skipped: tuple
-    not_weights: tuple
-    notes: tuple = ()
-    unmatched: tuple = ()
+    loaded: tuple[str, ...]
+    fresh: tuple[str, ...]
+    skipped: tuple[str, ...]
+    not_weights: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"Loaded {len(self.loaded)} variables from {self.path}."]
         if self.fresh:
             lines.append(f"  Not in it, so random as initialised: {', '.join(self.fresh)}.")
         if self.skipped:
             lines.append(f"  In it and left out: {', '.join(self.skipped)}.")
         if self.not_weights:
-            lines.append(f"  {len(self.not_weights)} of its entries are no weights.")
+            lines.append(f"  {len(self.not_weights)} of its entries are not weights.")
         lines += [f"  Note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
 class FileNames:
-    """The names of a file under the spelling of its format's table.
+    """The names in a file, under the spelling of its format's name table.
 
     Args:
-      checkpoint: `Checkpoint`.
-      table: list of `rows.Row`.
+      rows: the name table.
       skip: regular expressions, matched in full, of names in the file or of our paths.
+
+    Attributes:
+      skipped: names in the file that `skip` leaves out.
+      unmatched: those of `skip` that leave nothing out.
+      not_weights: names in the file that are not weights, or are second copies of weights.
     """
 
-    def __init__(self, checkpoint, table, skip):
-        names = formats.by_name(checkpoint.format).names
+    def __init__(self, checkpoint: Checkpoint, rows: Sequence[Row], skip: Iterable[str]) -> None:
+        file_format = checkpoint.format
         self._checkpoint = checkpoint
-        self._ties = names.TIED
-        buffers = [name for name in checkpoint.names if matches(names.NOT_WEIGHTS, name)]
-        weights = [name for name in checkpoint.names if name not in set(buffers)]
-        canonical = {name: names.canonical(name) for name in weights}
-        skipped = {pattern: self._matched(pattern, table, canonical) for pattern in skip}
+        self._tied = file_format.tied
+        others = [name for name in checkpoint.names if matches(file_format.not_weights, name)]
+        weights = [name for name in checkpoint.names if name not in set(others)]
+        canonical = {name: file_format.canonical_name(name) for name in weights}
+        skipped = {pattern: self._matched(pattern, rows, canonical) for pattern in skip}
         self.skipped = tuple(sorted(set().union(*skipped.values())))
-        self.unmatched = tuple(pattern for pattern, found in skipped.items() if not found)
+        self.unmatched = tuple(pattern for pattern, names in skipped.items() if not names)
         left = set(weights) - set(self.skipped)
         self._original = {canonical[name]: name for name in sorted(left)}
-        self.doubles = sorted(left - set(self._original.values()))
-        for copy, weight in self._ties.items():
+        self._doubles = sorted(left - set(self._original.values()))
+        for copy, weight in self._tied.items():
             if copy in self._original and weight not in self._original:
                 self._original[weight] = self._original.pop(copy)
-        self._copies = {copy for copy in self._ties if copy in self._original}
-        self.not_weights = tuple(buffers + sorted(self._original[copy] for copy in self._copies))
+        self._copies = {copy for copy in self._tied if copy in self._original}
+        self.not_weights = tuple(others + sorted(self._original[copy] for copy in self._copies))
 
-    def _matched(self, pattern, table, canonical):
+    def _matched(self, pattern: str, rows: Sequence[Row], canonical: Mapping[str, str]) -> set[str]:
         """Names of weights in the file that a regular expression matches, as theirs or as ours."""
-        rows = {n for row in table if re.fullmatch(pattern, row.path) for n in row.names}
+        ours = {n for row in rows if re.fullmatch(pattern, row.path) for n in row.names}
         if re.fullmatch(pattern, _DECODER):
-            rows |= self._ties.keys()
-        return {n for n, today in canonical.items() if re.fullmatch(pattern, n) or today in rows}
+            ours |= self._tied.keys()
+        return {n for n, today in canonical.items() if re.fullmatch(pattern, n) or today in ours}
 
-    def holds(self, row):
+    def holds(self, row: Row) -> bool:
         """Whether all names of a row are in the file."""
         return all(name in self._original for name in row.names)
 
-    def holds_some(self, row):
-        """Whether a name of a row is in the file."""
+    def holds_some(self, row: Row) -> bool:
+        """Whether any name of a row is in the file."""
         return any(name in self._original for name in row.names)
 
-    def read(self, row):
+    def read(self, row: Row) -> list[np.ndarray]:
         """The arrays of a row."""
         return [self._checkpoint.read(self._original[name]) for name in row.names]
 
-    def num_values(self, row):
-        """How many values a row of one name holds in the file."""
+    def num_values(self, row: Row) -> int:
+        """How many values a row of one name has in the file."""
         (name,) = row.names
         return math.prod(self._checkpoint.shapes[self._original[name]])
 
-    def unused(self, rows):
+    def unused(self, rows: Iterable[Row]) -> list[str]:
         """Names in the file that are in none of `rows`."""
         used = {name for row in rows for name in row.names}
         rest = [self._original[n] for n in self._original.keys() - used - self._copies]
-        return sorted(rest + self.doubles)
+        return sorted(rest + self._doubles)
 
-    def shape_problems(self, row, shape):
-        """What differs between a row's shapes in the file and a variable's; [] if nothing.
+    def shape_problems(self, row: Row, shape: Shape) -> list[str]:
+        """What differs between a row's shapes in the file and the model's; [] if nothing.
 
         Args:
-          row: `Row`, all of whose names are in the file.
-          shape: tuple of int, of the variable.
+          row: one whose names are all in the file.
+          shape: of the variable in the model.
         """
-        wanted = [part.shape for part in row.split(np.broadcast_to(np.float32(0), shape))]
-        found = [self._checkpoint.shapes[self._original[name]] for name in row.names]
-        if found == wanted:
+        wanted = [part.shape for part in row.split(_zeros(shape))]
+        shapes = [self._checkpoint.shapes[self._original[name]] for name in row.names]
+        if shapes == wanted:
             return []
         try:
-            joined = row.join([np.broadcast_to(np.float32(0), one) for one in found]).shape
+            in_file = _axes(row.join([_zeros(one) for one in shapes]).shape)
         except ValueError:
-            joined = found[0] if len(found) == 1 else found
+            in_file = _axes(shapes[0]) if len(shapes) == 1 else str([list(one) for one in shapes])
         field = next(f for pattern, f in _SHAPE_FIELDS if re.fullmatch(pattern, row.path))
         text = (
-            f"{row.path} is {_axes(joined)} in the file ({', '.join(row.names)}), "
+            f"{row.path} is {in_file} in the file ({', '.join(row.names)}), "
             f"{_axes(shape)} in the model: {field} differs"
         )
         if field in _SHAPE_FLAGS:
             text += f" (python -m export.checkpoint {_SHAPE_FLAGS[field]})"
         return [text]
 
-    def tie_problems(self):
+    def tied_problems(self) -> list[str]:
         """Second copies that differ from the first."""
         return [
             f"{copy} and {weight} differ; this model has one matrix for both"
-            for copy, weight in self._ties.items()
-            if copy in self._copies and not self._equal(copy, weight)
+            for copy, weight in self._tied.items()
+            if copy in self._copies and not self._are_equal(copy, weight)
         ]
 
-    def _equal(self, copy, weight):
+    def _are_equal(self, copy: str, weight: str) -> bool:
         one, other = self._original[copy], self._original[weight]
         read = self._checkpoint.read
         return one == other or np.array_equal(read(one), read(other))
 
 
-def config_problems(found, wanted):
+def config_problems(given: BertConfig | None, wanted: BertConfig) -> list[str]:
     """What gives the weights another meaning than the config beside them.
 
     Args:
-      found: `BertConfig` beside the checkpoint, or None.
-      wanted: `BertConfig` of the model.
-
-    Returns:
-      list of str.
+      given: beside the checkpoint, or None.
+      wanted: of the model.
     """
-    if found is None:
+    if given is None:
         return []
     return [
-        f"{field} is {getattr(found, field)!r} in the config beside the checkpoint, "
+        f"{field} is {getattr(given, field)!r} in the config beside the checkpoint, "
         f"{getattr(wanted, field)!r} in the model"
         for field in _CONFIG_FIELDS
-        if getattr(found, field) != getattr(wanted, field)
+        if getattr(given, field) != getattr(wanted, field)
     ]
 
 
-def _axes(shape):
-    return str([list(one) if isinstance(one, tuple) else one for one in shape])
-
-
-def matches(patterns, name):
+def matches(patterns: Iterable[str], name: str) -> bool:
     """Whether one of the regular expressions matches the whole name."""
     return any(re.fullmatch(pattern, name) for pattern in patterns)
 
 
-def listing(title, names, most=20):
-    """Lines of a message: how many names there are, and the first of them; [] for none."""
-    if not names:
-        return []
-    more = [f"  and {len(names) - most} more"] if len(names) > most else []
-    return [f"{title} ({len(names)}):", *(f"  {name}" for name in names[:most]), *more]
-
-
-def join(rows, names, shapes):
-    """The arrays of rows that the file holds.
+def join(
+    rows: Sequence[Row], names: FileNames, shapes: Mapping[str, Shape]
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Reads the arrays of rows that the file holds. No array is read if a shape differs.
 
     Args:
-      rows: list of `Row`.
-      names: `FileNames`.
-      shapes: dict from path to the shape wanted.
+      shapes: shapes wanted, by path.
 
     Returns:
-      (dict from path to float array, list of problems); no array is read if a shape differs.
+      Float arrays by path, and problems.
     """
     problems = [text for row in rows for text in names.shape_problems(row, shapes[row.path])]
     if problems:
@@ -218,7 +211,16 @@ def join(rows, names, shapes):
     for row in rows:
         parts = names.read(row)
         if wrong := sorted({part.dtype.name for part in parts if part.dtype.kind != "f"}):
-            problems.append(f"{row.path} ({', '.join(row.names)}) is {wrong[0]}, no float")
+            problems.append(f"{row.path} ({', '.join(row.names)}) is {wrong[0]}, not a float")
         else:
             arrays[row.path] = row.join(parts)
     return arrays, problems
+
+
+def _axes(shape: Shape) -> str:
+    return str(list(shape))
+
+
+def _zeros(shape: Shape) -> np.ndarray:
+    """Zeros that take no memory."""
+    return np.broadcast_to(np.float32(0), shape)

@@ -1,10 +1,10 @@
-"""The directory a run leaves behind: everything that predicting, exporting or going on needs.
+"""The output directory of a run: all that predicting, exporting and resuming need.
 
     bert_config.json  vocab.txt  model.json     what the model is
     best/bert_model.ckpt.*                      weights with the best score on the dev set
     last/bert_model.ckpt.*                      weights at the last step
     training/                                   optimizer and step, for resuming
-    flags.txt                                   the training's options; --flagfile replays it
+    flags.txt                                   options of the training; --flagfile repeats it
 
 `best` and `last` are ordinary google-research/bert checkpoints.
 """
@@ -12,27 +12,34 @@
 import dataclasses
 import json
 import os
+from typing import Any
 
-from bert_tf import config as config_lib
 from bert_tf import files
-from bert_tf.checkpoints import variables
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.config import BertConfig, from_file
 from bert_tf.errors import InputError
+from bert_tf.files import StrPath
 from bert_tf.text import vocab
+from bert_tf.text.vocab import Vocabulary
 
 FORMAT = 1
+
+# Names of files, as in the released checkpoints.
+CONFIG_FILE = "bert_config.json"
+VOCAB_FILE = "vocab.txt"
+WEIGHTS_PREFIX = "bert_model.ckpt"
+
 _METADATA_FILE = "model.json"
-_CONFIG_FILE = "bert_config.json"
-_VOCAB_FILE = "vocab.txt"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelMetadata:
-    """model.json: what the weights answer.
+    """model.json: what the model answers.
 
     Attributes:
-      kind: one of `variables.KINDS`; it selects the head.
+      kind: key of `kinds.KINDS`; it selects the head.
       task: the task's name, e.g. "sst-2".
-      labels: label of each logit for "classify" and "tag", else empty.
+      labels: label of each logit for a kind that is labelled, else empty.
       num_texts: texts per example, 1 or 2; a pre-trained model of 1 has no next sentence head.
       do_lower_case: casing of the text side.
       max_seq_length: tokens per example in training, special tokens included.
@@ -42,35 +49,31 @@ class ModelMetadata:
     task: str
     do_lower_case: bool
     max_seq_length: int
-    labels: tuple = ()
+    labels: tuple[str, ...] = ()
     num_texts: int = 1
     format: int = FORMAT
 
     @property
-    def num_outputs(self):
-        """C: logits of the classification head; a regression has one, and so has a choice."""
-        return len(self.labels) if self.kind in variables.LABELLED else 1
+    def num_outputs(self) -> int:
+        """C: logits of the classifier; 1 for a kind without labels."""
+        return len(self.labels) if KINDS[self.kind].is_labelled else 1
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelDirectory:
-    """An opened model directory.
-
-    Attributes:
-      path: str.
-      config: `BertConfig`.
-      vocabulary: `text.vocab.Vocabulary`.
-      metadata: `ModelMetadata`.
-    """
+    """An opened model directory."""
 
     path: str
-    config: config_lib.BertConfig
-    vocabulary: vocab.Vocabulary
+    config: BertConfig
+    vocabulary: Vocabulary
     metadata: ModelMetadata
 
     @classmethod
-    def open(cls, path, what="--model_dir"):
-        """Reads the description of a model directory; weights are read by `build_model`.
+    def open(cls, path: str, what: str = "--model_dir") -> "ModelDirectory":
+        """Reads the description of a model directory; `build_model` reads the weights.
+
+        Args:
+          what: the flag that an error names.
 
         Raises:
           InputError: `path` is not a model directory, is damaged, or was written by a later
@@ -83,29 +86,28 @@ class ModelDirectory:
                 f"{what}={path} is not a model directory: no {_METADATA_FILE} in it. It holds: "
                 f"{held}. Give the --output_dir of a run_*.py that has trained."
             )
-        vocabulary_file = os.path.join(path, _VOCAB_FILE)
         return cls(
             path=path,
-            config=config_lib.from_file(os.path.join(path, _CONFIG_FILE), what),
-            vocabulary=vocab.from_file(vocabulary_file, what),
+            config=from_file(os.path.join(path, CONFIG_FILE), what),
+            vocabulary=vocab.from_file(os.path.join(path, VOCAB_FILE), what),
             metadata=_read_metadata(metadata_file),
         )
 
     @property
-    def vocab_file(self):
+    def vocab_file(self) -> str:
         """Path of vocab.txt."""
-        return os.path.join(self.path, _VOCAB_FILE)
+        return os.path.join(self.path, VOCAB_FILE)
 
-    def weights(self, which):
+    def weights(self, which: str) -> str:
         """Path of the directory with the `"best"` or the `"last"` weights.
 
-        A run without a dev set has no best weights; then they are the last ones.
+        A run without a dev set has no best weights; the last ones stand for them.
         """
         path = os.path.join(self.path, which)
         return path if os.path.isdir(path) else os.path.join(self.path, "last")
 
-    def build_model(self, which="best"):
-        """Builds the model of the metadata and loads its weights, every one accounted for.
+    def build_model(self, which: str = "best") -> Any:
+        """Builds the model that the metadata describes, and loads its weights.
 
         Raises:
           InputError: there are no such weights, or they do not fit.
@@ -117,8 +119,8 @@ class ModelDirectory:
         return model
 
 
-def read_metadata(directory):
-    """The `ModelMetadata` of a model directory, or None if there is none.
+def read_metadata(directory: str) -> ModelMetadata | None:
+    """Reads the metadata of a model directory; None if there is none.
 
     Raises:
       InputError: it is damaged, or of a later version.
@@ -127,27 +129,27 @@ def read_metadata(directory):
     return _read_metadata(path) if os.path.isfile(path) else None
 
 
-def _read_metadata(path):
-    """The `ModelMetadata` in a model.json; anything unknown in it is an error."""
+def _read_metadata(path: str) -> ModelMetadata:
+    """Reads a model.json; anything unknown in it is an error."""
     try:
         with open(path, encoding="utf-8") as file:
             values = json.load(file)
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}.") from None
-    found = values.get("format") if isinstance(values, dict) else None
-    if found != FORMAT:
-        raise InputError(f"{path} has format {found!r}; this version reads {FORMAT}.")
+    version = values.get("format") if isinstance(values, dict) else None
+    if version != FORMAT:
+        raise InputError(f"{path} has format {version!r}; this version reads {FORMAT}.")
     names = {field.name for field in dataclasses.fields(ModelMetadata)}
     if values.keys() != names:
         raise InputError(f"{path} has the keys {sorted(values)}; {sorted(names)} were wanted.")
-    if values["kind"] not in variables.KINDS:
-        known = ", ".join(variables.KINDS)
+    if values["kind"] not in KINDS:
+        known = ", ".join(KINDS)
         raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {known}.")
     return ModelMetadata(**values | {"labels": tuple(values["labels"])})
 
 
-def new_model(config, metadata):
-    """A freshly initialised model with the head that `metadata.kind` names."""
+def new_model(config: BertConfig, metadata: ModelMetadata) -> Any:
+    """Builds a model with initial weights and the head of `metadata.kind`: a Keras layer."""
     from bert_tf.modeling import encoder, models
 
     makers = {
@@ -164,13 +166,15 @@ def new_model(config, metadata):
     return makers[metadata.kind]()
 
 
-def prepare(path, config, vocab_file, metadata):
-    """Checks that a run may have `path` as its directory; writes nothing.
+def prepare(
+    path: str, config: BertConfig, vocab_file: StrPath, metadata: ModelMetadata
+) -> ModelDirectory:
+    """Checks that a run may use `path` as its directory, and writes nothing.
 
-    A run that is started again may go on; another run's directory is never mixed into.
+    The same run may resume in it; another run may not use it.
 
     Returns:
-      `ModelDirectory`, of which nothing need be on disk yet.
+      The model directory, which need not be on disk yet.
 
     Raises:
       InputError: `path` belongs to another run, and the message lists what differs; it holds a
@@ -178,10 +182,10 @@ def prepare(path, config, vocab_file, metadata):
     """
     files.require_writable_directory(path, "--output_dir")
     if os.path.isfile(os.path.join(path, _METADATA_FILE)):
-        found = ModelDirectory.open(path, "--output_dir")
-        _check_same(found, config, vocab_file, metadata)
-        return found
-    if os.path.isfile(os.path.join(path, "bert_model.ckpt.index")):
+        directory = ModelDirectory.open(path, "--output_dir")
+        _check_same(directory, config, vocab_file, metadata)
+        return directory
+    if os.path.isfile(os.path.join(path, f"{WEIGHTS_PREFIX}.index")):
         raise InputError(
             f"--output_dir={path} holds a released checkpoint, whose configuration and "
             "vocabulary would be overwritten. Give a new directory."
@@ -189,32 +193,36 @@ def prepare(path, config, vocab_file, metadata):
     return ModelDirectory(path, config, vocab.from_file(vocab_file), metadata)
 
 
-def create(path, config, vocab_file, metadata):
-    """Writes the description into `path` unless it is there; arguments and errors of `prepare`.
+def create(
+    path: str, config: BertConfig, vocab_file: StrPath, metadata: ModelMetadata
+) -> ModelDirectory:
+    """Writes the description into `path` unless it is there, and opens it.
 
-    Returns:
-      the opened `ModelDirectory`.
+    Raises:
+      InputError: see `prepare`.
     """
     prepare(path, config, vocab_file, metadata)
     if not os.path.isfile(os.path.join(path, _METADATA_FILE)):
-        vocab.copy(vocab_file, os.path.join(path, _VOCAB_FILE))
-        files.write_text(os.path.join(path, _CONFIG_FILE), config.to_json())
+        vocab.copy(vocab_file, os.path.join(path, VOCAB_FILE))
+        files.write_text(os.path.join(path, CONFIG_FILE), config.to_json())
         text = json.dumps(dataclasses.asdict(metadata), indent=2) + "\n"
         files.write_text(os.path.join(path, _METADATA_FILE), text)
     return ModelDirectory.open(path, "--output_dir")
 
 
-def _check_same(found, config, vocab_file, metadata):
+def _check_same(
+    directory: ModelDirectory, config: BertConfig, vocab_file: StrPath, metadata: ModelMetadata
+) -> None:
     differences = [
         f"{name} is {getattr(ours, name)!r} there and {getattr(wanted, name)!r} here"
-        for ours, wanted in ((found.metadata, metadata), (found.config, config))
+        for ours, wanted in ((directory.metadata, metadata), (directory.config, config))
         for name in (field.name for field in dataclasses.fields(wanted))
         if getattr(ours, name) != getattr(wanted, name)
     ]
-    if found.vocabulary.sha256 != vocab.from_file(vocab_file).sha256:
+    if directory.vocabulary.sha256 != vocab.from_file(vocab_file).sha256:
         differences.append("the vocabulary differs")
     if differences:
         raise InputError(
-            f"--output_dir={found.path} holds another run: {'; '.join(differences)}. "
-            "Give a new directory, or the options of that run (its flags.txt) to go on with it."
+            f"--output_dir={directory.path} holds another run: {'; '.join(differences)}. "
+            "Give a new directory, or the options of that run (in its flags.txt) to resume it."
         )

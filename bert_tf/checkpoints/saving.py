@@ -5,39 +5,35 @@ import os
 import numpy as np
 
 from bert_tf import files
-from bert_tf.checkpoints.formats import tf1_files, tf1_names
+from bert_tf.checkpoints.formats.tf1 import TensorFlow1, write_tensors
+from bert_tf.checkpoints.model_directory import CONFIG_FILE, WEIGHTS_PREFIX
+from bert_tf.checkpoints.variables import Model
 
-PREFIX = tf1_files.PREFIX
 
+def save(model: Model, directory: files.StrPath) -> None:
+    """Writes `bert_model.ckpt.*` and bert_config.json into `directory`, completely or not at all.
 
-def save(model, directory):
-    """Writes `bert_model.ckpt.*` and bert_config.json into `directory`, whole or not at all.
-
-    The names are those of google-research/bert, through the table that also loads them. What
-    was in `directory` before is replaced.
-
-    Args:
-      model: an `Encoder` or a model of `modeling.models`.
-      directory: str.
+    The names are those of google-research/bert, from the table that also loads them. What was in
+    `directory` before is replaced.
     """
     arrays = to_arrays(model)
     with files.replacing_directory(directory) as temporary:
-        tf1_files.write_tensors(arrays, os.path.join(temporary, PREFIX))
-        files.write_text(os.path.join(temporary, tf1_files.CONFIG_FILE), model.config.to_json())
+        write_tensors(arrays, os.path.join(temporary, WEIGHTS_PREFIX))
+        files.write_text(os.path.join(temporary, CONFIG_FILE), model.config.to_json())
 
 
-def to_arrays(model):
-    """The weights under their names in the released code: dict of float32 arrays, sorted.
+def to_arrays(model: Model) -> dict[str, np.ndarray]:
+    """The weights as float32 under their names in the released code, sorted.
 
     Raises:
-      ValueError: the table has no row for a variable of the model.
+      ValueError: the name table has no row for a variable of the model.
     """
     variables = {variable.path: variable for variable in model.variables}
-    arrays = {}
-    for row in tf1_names.table(model.config):
+    arrays: dict[str, np.ndarray] = {}
+    for row in TensorFlow1().rows(model.config):
         if row.path in variables:
             array = np.asarray(variables.pop(row.path).value)
             arrays.update(zip(row.names, row.split(array), strict=True))
     if variables:
-        raise ValueError(f"No row of tf1_names for {sorted(variables)}.")
+        raise ValueError(f"The name table of TensorFlow 1 has no row for {sorted(variables)}.")
     return {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}

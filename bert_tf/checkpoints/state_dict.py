@@ -4,169 +4,130 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf import config as config_lib
-from bert_tf.checkpoints import coverage, variables
-from bert_tf.checkpoints.coverage import Report, listing
-from bert_tf.checkpoints.formats import table as formats
+from bert_tf.checkpoints.kinds import KINDS, default_labels
+from bert_tf.checkpoints.variables import POOLER
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.text import vocab
+
+_POSITIONS = "encoder/embeddings/position"
+_WORDS = "encoder/embeddings/word"
+_OUTPUT_BIAS = "masked_lm/output_bias"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Contents:
+class StateDict:
     """What a checkpoint of any format holds.
 
     Attributes:
-      config: `BertConfig`.
-      arrays: dict from the path of a variable to a float32 array.
-      kind: entry of `variables.KINDS`.
-      source: str, where it was read.
+      config: of the encoder.
+      arrays: float32 arrays by the path of the variable.
+      kind: key of `kinds.KINDS`.
+      source: where it was read.
       vocab_file: path of a vocab.txt, or None.
-      do_lower_case: bool, casing of the text side, or None where nothing tells it.
-      labels: tuple of str, label of each output of a classifier, or () where nothing tells them.
-      num_texts: texts per example, or None where nothing tells it.
+      do_lower_case: casing of the text side; None if the checkpoint does not say.
+      labels: label of each output of a classifier; () if the checkpoint does not say.
+      num_texts: texts per example; None if the checkpoint does not say.
     """
 
-    config: config_lib.BertConfig
-    arrays: dict
+    config: BertConfig
+    arrays: dict[str, np.ndarray]
     kind: str
     source: str
     vocab_file: str | None = None
     do_lower_case: bool | None = None
-    labels: tuple = ()
+    labels: tuple[str, ...] = ()
     num_texts: int | None = None
 
     @property
-    def num_outputs(self):
+    def num_outputs(self) -> int:
         """C: outputs of the classifier; 0 without one."""
         bias = self.arrays.get("classifier/bias")
         return 0 if bias is None else len(bias)
 
-    def with_pooler(self):
-        """The same with a pooler: fresh, as training would start it, if there is none.
+    @property
+    def output_labels(self) -> tuple[str, ...]:
+        """A label for each output, if need be LABEL_0, LABEL_1 ...; () for a kind without any."""
+        if not KINDS[self.kind].is_labelled:
+            return ()
+        return self.labels or default_labels(self.num_outputs)
 
-        Only a model whose heads do not read it, or a bare encoder, has none: see `read`.
-        """
-        if variables.POOLER[0] in self.arrays:
+    def with_pooler(self) -> "StateDict":
+        """The same with a pooler; one that is missing gets the initial weights of training."""
+        if POOLER[0] in self.arrays:
             return self
         size = self.config.hidden_size
         draws = np.random.default_rng(0).normal(size=2 * size * size)
         kernel = draws[np.abs(draws) < 2][: size * size]  # truncated, as the released code's
         kernel = kernel.reshape(size, size) * self.config.initializer_range
-        pooler = dict(zip(variables.POOLER, (kernel, np.zeros(size)), strict=True))
-        pooler = {path: array.astype(np.float32) for path, array in pooler.items()}
-        return dataclasses.replace(self, arrays=self.arrays | pooler)
-
-    def to_names(self, names):
-        """The arrays under the names of a format, sorted; they may be views of ours.
-
-        Args:
-          names: names module of a row of `table.FORMATS`.
-
-        Raises:
-          InputError: the format has no place for one of them.
-        """
-        left, found = dict(self.arrays), {}
-        for row in names.table(self.config):
-            if row.path in left:
-                found.update(zip(row.names, row.split(left.pop(row.path)), strict=True))
-        if left:
-            raise InputError(
-                f"{self.source} holds what this format has no place for:\n  "
-                + "\n  ".join(listing("without a name there", sorted(left)))
-                + "\nLeave it out, if that is meant: --skip with regular expressions of the names "
-                "above, divided by commas."
-            )
-        return {name: found[name] for name in sorted(found)}
+        pooler = zip(POOLER, (kernel, np.zeros(size)), strict=True)
+        arrays = {path: array.astype(np.float32) for path, array in pooler}
+        return dataclasses.replace(self, arrays=self.arrays | arrays)
 
 
-def read(checkpoint, *, skip=(), config=None, kind=None):
-    """Reads all that a checkpoint holds.
+def extend_positions(state_dict: StateDict, num_positions: int) -> tuple[StateDict, str]:
+    """Gives the position table another length.
 
-    Args:
-      checkpoint: `Checkpoint`.
-      skip: regular expressions, matched in full, of names in the file or of our paths to leave
-        out.
-      config: `BertConfig`, for a checkpoint with none beside it; it must mean the same as one.
-      kind: entry of `variables.KINDS`, for a checkpoint that does not tell it.
+    A longer table repeats the present one from its start, as Longformer does (Beltagy et al. 2020,
+    section 5: position embeddings are copied "multiple times" for "a strong bias to attending to
+    the local context"). A shorter one is its start.
 
     Returns:
-      (`Contents`, `Report`).
+      The new state dict, and a sentence that says what was done.
 
     Raises:
-      InputError: a name of the file is not accounted for, a part of the encoder is missing, or
-        the pooler of a head that reads it, a shape contradicts the config, or an array is no
-        float. The message lists all of it.
+      InputError: `num_positions` is below 1.
     """
-    config = config or checkpoint.config
-    if config is None:
+    table = state_dict.arrays[_POSITIONS]
+    present = len(table)
+    if num_positions < 1:
+        raise InputError(f"--extend_positions={num_positions} must be at least 1.")
+    if num_positions <= present:
+        change = f"the rows from {num_positions} on are gone."
+    else:
+        change = f"the rows from {present} on repeat those from 0 on, to be trained further."
+    config = dataclasses.replace(state_dict.config, max_position_embeddings=num_positions)
+    arrays = state_dict.arrays | {_POSITIONS: table[np.arange(num_positions) % present]}
+    changed = dataclasses.replace(state_dict, config=config, arrays=arrays)
+    return changed, f"Positions: {present} -> {num_positions}; {change}"
+
+
+def vocab_subset(state_dict: StateDict, vocab_file: str) -> tuple[StateDict, str]:
+    """Keeps only the rows of the tokens of a smaller vocabulary, in its order.
+
+    Args:
+      vocab_file: path of a vocab.txt, all of whose tokens the present vocabulary has.
+
+    Returns:
+      The new state dict, and a sentence that says what was done.
+
+    Raises:
+      InputError: there is no vocabulary to choose from, or it lacks a token.
+    """
+    if not state_dict.vocab_file:
         raise InputError(
-            f"{checkpoint.path} has no config beside it. Give --bert_config_file of its model."
+            f"--vocab_subset chooses tokens by name, and there is no vocabulary beside "
+            f"{state_dict.source}. Give --vocab_file of its model."
         )
-    table = formats.by_name(checkpoint.format).names.table(config)
-    names = coverage.FileNames(checkpoint, table, skip)
-    present = [row for row in table if names.holds(row)]
-    problems = coverage.config_problems(checkpoint.config, config)
-    problems += listing("in the file, in no row of the table", names.unused(present))
-    problems += _missing(table, names)
-    problems += names.tie_problems()
-    arrays = {}
-    if not problems:
-        arrays, problems = coverage.join(present, names, _shapes(config, present, names))
-    if problems:
+    present = vocab.from_file(state_dict.vocab_file, "vocabulary")
+    wanted = vocab.from_file(vocab_file, "--vocab_subset")
+    num_rows = len(state_dict.arrays[_WORDS])
+    if missing := [t for t in wanted.tokens if present.ids.get(t, num_rows) >= num_rows]:
         raise InputError(
-            f"{checkpoint.path} is not the BERT that its config describes:\n  "
-            + "\n  ".join(problems)
+            f"--vocab_subset={vocab_file} has {len(missing)} tokens for which {state_dict.source} "
+            f"has no embedding: {', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}. "
+            "Remove them; a subset cannot add tokens."
         )
-    return _contents(checkpoint, config, arrays, kind, names.skipped), Report(
-        path=checkpoint.path,
-        loaded=tuple(arrays),
-        fresh=(),
-        skipped=names.skipped,
-        not_weights=names.not_weights,
-        notes=checkpoint.notes,
-        unmatched=names.unmatched,
-    )
-
-
-def _missing(table, names):
-    """Rows of the encoder, and of heads and a pooler that are there in part."""
-    partial = {row.path for row in table if names.holds_some(row)}
-    heads = {path.split("/")[0] for path in partial} - {"encoder"}
-    optional = () if partial & set(variables.POOLER) else variables.POOLER
-    absent = [
-        f"{row.path} (from {', '.join(row.names)})"
-        for row in table
-        if not names.holds(row)
-        and (
-            row.path in partial
-            or row.path.split("/")[0] in heads
-            or (row.path.startswith("encoder/") and row.path not in optional)
-        )
-    ]
-    return listing("in the config or in a head, not in the file", absent)
-
-
-def _shapes(config, present, names):
-    bias = [row for row in present if row.path == "classifier/bias"]
-    return variables.shapes(config, names.num_values(bias[0]) if bias else 1)
-
-
-def _contents(checkpoint, config, arrays, kind, skipped):
-    num_outputs = len(arrays.get("classifier/bias", ()))
-    told = kind or checkpoint.kind
-    if not kind and skipped and not variables.heads(arrays):
-        told = None  # the head was left out, so what is told about it is no longer so
-    kind = variables.kind_of(arrays, num_outputs, told, checkpoint.path)
-    labels = checkpoint.labels if kind in variables.LABELLED else ()
-    variables.check_outputs(kind, num_outputs, labels)
-    variables.check_pooler(kind, arrays, checkpoint.path)
-    return Contents(
-        config=config,
+    rows = [present.ids[token] for token in wanted.tokens]
+    arrays = dict(state_dict.arrays)
+    for path in (_WORDS, _OUTPUT_BIAS):
+        if path in arrays:
+            arrays[path] = arrays[path][rows]
+    changed = dataclasses.replace(
+        state_dict,
+        config=dataclasses.replace(state_dict.config, vocab_size=len(wanted)),
         arrays=arrays,
-        kind=kind,
-        source=checkpoint.path,
-        vocab_file=checkpoint.vocab_file,
-        do_lower_case=checkpoint.do_lower_case,
-        labels=labels,
-        num_texts=checkpoint.num_texts,
+        vocab_file=vocab_file,
     )
+    text = f"Vocabulary: {num_rows} rows -> {len(wanted)}, those of the tokens in {vocab_file}."
+    return changed, text

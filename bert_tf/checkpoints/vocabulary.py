@@ -1,23 +1,23 @@
-"""Does a vocabulary fit an encoder?"""
+"""Checks whether a vocabulary fits an encoder."""
 
+from collections.abc import Sized
+
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
-# Tables are padded to a multiple of 8 to 128 rows for speed; more than that is another vocabulary.
-_MOST_PADDING = 128
+# Tables are padded to a multiple of 8 to 128 rows for speed. With more rows than that, the
+# vocabulary is that of another model.
+_PADDING_LIMIT = 128
 
 
-def check_vocabulary(config, vocabulary):
-    """Checks the number of tokens against the rows of the word embeddings.
-
-    Args:
-      config: `BertConfig`.
-      vocabulary: `text.vocab.Vocabulary`.
+def check_vocabulary(config: BertConfig, vocabulary: Sized) -> str:
+    """Compares the number of tokens with the rows of the word embeddings.
 
     Returns:
-      str, a warning, if the table has a few rows more than there are tokens; "" if it has none.
+      A warning if there are a few more rows than tokens, else "".
 
     Raises:
-      InputError: a token would have no row, or 128 rows and more would have no token.
+      InputError: a token would have no row, or 128 or more rows would have no token.
     """
     num_tokens, num_rows = len(vocabulary), config.vocab_size
     if num_tokens > num_rows:
@@ -26,11 +26,11 @@ def check_vocabulary(config, vocabulary):
             f"{num_rows} to {num_tokens - 1} would have no embedding. Give the vocab.txt and the "
             "bert_config.json of the same model."
         )
-    if num_rows - num_tokens >= _MOST_PADDING:
+    if num_rows - num_tokens >= _PADDING_LIMIT:
         raise InputError(
             f"The vocabulary has {num_tokens} tokens, the config vocab_size={num_rows}: "
             f"{num_rows - num_tokens} embeddings would have no token. Padding stays below "
-            f"{_MOST_PADDING}; give the vocab.txt and the bert_config.json of the same model."
+            f"{_PADDING_LIMIT}; give the vocab.txt and the bert_config.json of the same model."
         )
     if num_tokens < num_rows:
         return (

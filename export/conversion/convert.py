@@ -1,44 +1,50 @@
-"""From a checkpoint of one format to a directory of another: read, checked, changed, written."""
+"""Converts a checkpoint of one format to a directory of another: reads, changes, checks, writes."""
 
 import dataclasses
 import os
 import re
+from typing import Any
 
-from bert_tf import config as config_lib
-from bert_tf import files
-from bert_tf.checkpoints import check_vocabulary, open_checkpoint, resizing, state_dict, variables
-from bert_tf.checkpoints.formats import table
-from bert_tf.checkpoints.formats.checkpoint import CONVERSION_FILE, describe, held
+from bert_tf import config, files
+from bert_tf.checkpoints import check_vocabulary, open_checkpoint, reading
+from bert_tf.checkpoints.coverage import Report
+from bert_tf.checkpoints.formats.base import (
+    CONVERSION_FILE,
+    Checkpoint,
+    Format,
+    describe_directory,
+    write_conversion,
+)
 from bert_tf.checkpoints.hub import presets
+from bert_tf.checkpoints.kinds import check_outputs
+from bert_tf.checkpoints.opening import format_named
+from bert_tf.checkpoints.state_dict import StateDict, extend_positions, vocab_subset
+from bert_tf.checkpoints.variables import POOLER
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 from export.conversion import report as conversion_report
 from export.conversion import verify
+from export.options import Conversion
 
 
-def run(options):
+def run(options: Conversion) -> None:
     """Converts what the options name and prints what went where.
-
-    Args:
-      options: `options.Conversion`.
 
     Raises:
       InputError: the source is not BERT, is damaged or not accounted for, the target cannot hold
         it, or the output directory holds something else.
-      conversion_verify.MismatchError: the result computes something else.
+      verify.MismatchError: the result computes something else.
     """
-    path = presets.resolve(options.source)
-    checkpoint = open_checkpoint(path)
+    checkpoint = open_checkpoint(presets.resolve(options.source))
     check_output(options.output, checkpoint.path)
-    found, report = _read(checkpoint, options)
-    changed, notes = _changed(found, checkpoint.vocab_file, options)
+    state_dict, report = _read(checkpoint, options)
+    changed, notes = _changed(state_dict, checkpoint.vocab_file, options)
     notes += [f"--skip: {pattern!r} leaves nothing out." for pattern in report.unmatched]
-    target = table.by_name(options.target)
-    missing = target.needs_pooler and variables.POOLER[0] not in changed.arrays
-    if missing:
+    target = format_named(options.target)
+    if target.needs_pooler and POOLER[0] not in changed.arrays:
         changed = changed.with_pooler()
         notes.append("There is no pooler in the source, so its weights are random.")
-    source = verify.Side(checkpoint, found, _patterns(options.skip))
+    source = verify.Side(checkpoint, state_dict, _patterns(options.skip))
     difference = _write(target, source, changed, options)
     notes += [*report.notes, *target.notes(changed)]
     conversion_report.write(checkpoint, report, changed, target, options.output, notes)
@@ -46,13 +52,15 @@ def run(options):
         print(difference, flush=True)
 
 
-def _write(target, source, changed, options):
-    """Writes the output directory; returns the text of what --verify found, or None."""
-    texts = verify.read_texts(options) if _verifies(options) else None
+def _write(
+    target: Format, source: verify.Side, changed: StateDict, options: Conversion
+) -> str | None:
+    """Writes the output directory; returns what --verify has to say, or None without it."""
+    texts = verify.read_texts(options) if options.verify or options.verify_file else None
     try:
         with files.replacing_directory(options.output) as temporary:
-            target.files.write(changed, temporary)
-            describe(temporary, changed)
+            target.write(changed, temporary)
+            write_conversion(temporary, changed)
             if texts is None:
                 return None
             result = verify.Side(open_checkpoint(temporary), changed)
@@ -61,16 +69,20 @@ def _write(target, source, changed, options):
         raise InputError(f"--output={options.output} cannot be written: {error}.") from None
 
 
-def check_output(output, source):
+def check_output(output: str, source: str) -> None:
     """Refuses to replace anything but an earlier conversion.
 
+    Args:
+      source: path of the checkpoint.
+
     Raises:
-      InputError: `output` is a file, holds something else or the source, or is where we work.
+      InputError: `output` is a file, holds something else or the source, or is or holds the
+        working directory.
     """
     if f"{os.getcwd()}{os.sep}".startswith(os.path.realpath(output) + os.sep):
         raise InputError(
-            f"--output={output} is the working directory, or around it, and would be replaced "
-            "whole. Give a new directory."
+            f"--output={output} is or contains the working directory, and all of it would be "
+            "replaced. Give a new directory."
         )
     if os.path.exists(output) and not os.path.isdir(output):
         raise InputError(f"--output={output} is a file; a directory was wanted.")
@@ -81,79 +93,89 @@ def check_output(output, source):
         raise InputError(f"--output={output} holds the source, {source}. Give another directory.")
     if not os.path.isfile(os.path.join(output, CONVERSION_FILE)):
         raise InputError(
-            f"--output={output} is not empty and no earlier conversion, which would have a "
-            f"{CONVERSION_FILE}; it would be replaced whole. {held(output)} Give a new directory."
+            f"--output={output} is not empty and not an earlier conversion, which would have a "
+            f"{CONVERSION_FILE}; all of it would be replaced. {describe_directory(output)} Give a "
+            "new directory."
         )
 
 
-def _read(checkpoint, options):
-    """(`Contents`, `Report`) of the source with what the options say about it."""
-    given = options.bert_config_file
-    found, report = state_dict.read(
+def _read(checkpoint: Checkpoint, options: Conversion) -> tuple[StateDict, Report]:
+    """Reads the source, with what the options say about it."""
+    config_file = options.bert_config_file
+    state_dict, report = reading.read(
         checkpoint,
         skip=_patterns(options.skip),
-        config=config_lib.from_file(given) if given else None,
+        config=config.from_file(config_file) if config_file else None,
         kind=options.kind,
     )
-    told = {
+    given: dict[str, Any] = {
         "vocab_file": options.vocab_file,
         "do_lower_case": options.do_lower_case,
         "labels": _labels(options.labels) if options.labels else None,
         "num_texts": options.num_texts,
     }
-    found = dataclasses.replace(found, **{n: v for n, v in told.items() if v is not None})
-    variables.check_outputs(found.kind, found.num_outputs, found.labels)
-    return found, report
+    given = {name: value for name, value in given.items() if value is not None}
+    state_dict = dataclasses.replace(state_dict, **given)
+    check_outputs(state_dict.kind, state_dict.num_outputs, state_dict.labels)
+    return state_dict, report
 
 
-def _labels(text):
+def _labels(text: str) -> tuple[str, ...]:
     labels = tuple(label.strip() for label in text.split(","))
     if "" in labels or len(set(labels)) != len(labels):
         raise InputError(f"--labels={text} has a label twice, or an empty one.")
     return labels
 
 
-def _patterns(skip):
-    """The regular expressions of --skip; a comma within braces divides nothing."""
+def _patterns(skip: str | None) -> tuple[str, ...]:
+    """The regular expressions of --skip; a comma within braces separates nothing."""
     patterns = tuple(re.split(r",(?![^{}]*\})", skip)) if skip else ()
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise InputError(f"--skip: {pattern!r} is no regular expression: {error}.") from None
+            raise InputError(f"--skip: {pattern!r} is not a regular expression: {error}.") from None
     return patterns
 
 
-def _changed(found, beside, options):
-    """(`Contents` as it shall be written, list of notes about what was done to it).
+def _changed(
+    state_dict: StateDict, source_vocab_file: str | None, options: Conversion
+) -> tuple[StateDict, list[str]]:
+    """The state dict to write, and notes on what differs from the source.
 
-    `beside` is the path of the source's own vocabulary, or None.
+    Args:
+      source_vocab_file: the source's own vocabulary, or None.
     """
-    notes = []
-    if found.vocab_file:
-        vocabulary = vocab.from_file(found.vocab_file)
-        if beside and vocab.from_file(beside).sha256 != vocabulary.sha256:
-            notes.append(f"{found.vocab_file} is another vocabulary than the source's, {beside}.")
-        notes += filter(None, [check_vocabulary(found.config, vocabulary)])
-        casing = not vocabulary.is_cased
-        if found.do_lower_case is None:
-            found = dataclasses.replace(found, do_lower_case=casing)
-            notes.append(f"Nothing tells the casing; the vocabulary's is do_lower_case={casing}.")
-        elif found.do_lower_case != casing:
-            notes.append(
-                f"do_lower_case={found.do_lower_case}, but the vocabulary is "
-                f"{'uncased' if casing else 'cased'}. --do_lower_case says otherwise."
-            )
-    else:
-        notes.append("There is no vocabulary beside the source; --vocab_file gives one.")
+    state_dict, notes = _with_casing(state_dict, source_vocab_file)
     if options.extend_positions is not None:
-        found, note = resizing.extend_positions(found, options.extend_positions)
+        state_dict, note = extend_positions(state_dict, options.extend_positions)
         notes.append(note)
     if options.vocab_subset:
-        found, note = resizing.vocab_subset(found, options.vocab_subset)
+        state_dict, note = vocab_subset(state_dict, options.vocab_subset)
         notes.append(note)
-    return found, notes
+    return state_dict, notes
 
 
-def _verifies(options):
-    return options.verify or bool(options.verify_file)
+def _with_casing(
+    state_dict: StateDict, source_vocab_file: str | None
+) -> tuple[StateDict, list[str]]:
+    """The state dict with the casing of its vocabulary if none is known, and notes on both."""
+    vocab_file, notes = state_dict.vocab_file, []
+    if not vocab_file:
+        return state_dict, ["There is no vocabulary beside the source; --vocab_file gives one."]
+    vocabulary = vocab.from_file(vocab_file)
+    if source_vocab_file and vocab.from_file(source_vocab_file).sha256 != vocabulary.sha256:
+        notes.append(f"{vocab_file} is another vocabulary than the source's, {source_vocab_file}.")
+    notes += filter(None, [check_vocabulary(state_dict.config, vocabulary)])
+    casing = not vocabulary.is_cased
+    if state_dict.do_lower_case is None:
+        state_dict = dataclasses.replace(state_dict, do_lower_case=casing)
+        notes.append(
+            f"The source does not say its casing; the vocabulary's is do_lower_case={casing}."
+        )
+    elif state_dict.do_lower_case != casing:
+        notes.append(
+            f"do_lower_case={state_dict.do_lower_case}, but the vocabulary is "
+            f"{'uncased' if casing else 'cased'}. --do_lower_case sets it."
+        )
+    return state_dict, notes

@@ -1,9 +1,12 @@
-"""What a conversion tells the user: what went where, how much, and what was left out."""
+"""The printed report of a conversion: what went where, how much, and what was left out."""
 
 import os
 import re
+from collections.abc import Collection, Sequence
 
-from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints.coverage import Report
+from bert_tf.checkpoints.formats.base import Checkpoint, Format
+from bert_tf.checkpoints.state_dict import StateDict
 from bert_tf.text import vocab
 
 # Groups of our variables, in the order of the report.
@@ -18,52 +21,57 @@ _GROUPS = (
 )
 
 
-def write(checkpoint, report, contents, target, output, notes):
+def write(
+    checkpoint: Checkpoint,
+    report: Report,
+    state_dict: StateDict,
+    target: Format,
+    output: str,
+    notes: Sequence[str],
+) -> None:
     """Prints the report of a conversion.
 
     Args:
-      checkpoint: the source, `Checkpoint`.
-      report: what was read from it, `Report`.
-      contents: what was written, `Contents`.
-      target: `formats.Format`.
-      output: str, the directory.
-      notes: list of str.
+      checkpoint: the source.
+      report: of what was read from it.
+      state_dict: what was written.
+      output: the directory.
     """
-    source = table.by_name(checkpoint.format)
-    config = contents.config
+    source = checkpoint.format
+    config = state_dict.config
     print(f"{checkpoint.path} ({source.title}) -> {output} ({target.title})")
     print(
-        f"  kind {contents.kind}; {config.num_hidden_layers} layers of {config.hidden_size}, "
+        f"  kind {state_dict.kind}; {config.num_hidden_layers} layers of {config.hidden_size}, "
         f"{config.num_attention_heads} heads, {config.max_position_embeddings} positions"
     )
-    if contents.labels:
-        print(f"  labels: {', '.join(contents.labels)}")
-    if contents.vocab_file:
-        casing = "lower-cased" if contents.do_lower_case else "taken as it is"
-        number = len(vocab.from_file(contents.vocab_file))
+    if state_dict.labels:
+        print(f"  labels: {', '.join(state_dict.labels)}")
+    if state_dict.vocab_file:
+        casing = "lower-cased" if state_dict.do_lower_case else "not lower-cased"
+        number = len(vocab.from_file(state_dict.vocab_file))
         print(f"  {number} tokens; text is {casing}")
-    for line in _table(source, target, contents):
+    for line in _table(source, target, state_dict):
         print(f"  {line}")
     if report.skipped:
         print(f"  left out ({len(report.skipped)}): {_listed(report.skipped)}")
     if report.not_weights:
         number = len(report.not_weights)
-        print(f"  no weights, left out ({number}): {_listed(report.not_weights)}")
+        print(f"  not weights, left out ({number}): {_listed(report.not_weights)}")
     for note in notes:
         print(f"  Note: {note}")
     print("  files: " + ", ".join(_files(output)), flush=True)
 
 
-def _table(source, target, contents):
+def _table(source: Format, target: Format, state_dict: StateDict) -> list[str]:
     """Lines of how many arrays went from where to where, group by group."""
-    rows = [("", f"{source.name}", f"{target.name}", "values", "MB")]
+    rows: list[tuple[str, ...]] = [("", source.name, target.name, "values", "MB")]
     sums = [0, 0, 0]
     for title, pattern in _GROUPS:
-        paths = {path for path in contents.arrays if re.fullmatch(pattern, path)}
+        paths = {path for path in state_dict.arrays if re.fullmatch(pattern, path)}
         if not paths:
             continue
-        counts = [_num_names(row.names, contents, paths) for row in (source, target)]
-        counts.append(sum(contents.arrays[path].size for path in paths))
+        counts = [_num_names(one, state_dict, paths) for one in (source, target)]
+        counts.append(sum(state_dict.arrays[path].size for path in paths))
         rows.append((title, *map(str, counts), f"{counts[2] * 4 / 1e6:.1f}"))
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
     rows.append(("all", *map(str, sums), f"{sums[2] * 4 / 1e6:.1f}"))
@@ -73,23 +81,23 @@ def _table(source, target, contents):
     ]
 
 
-def _num_names(names, contents, paths):
-    """Arrays in a format that the variables `paths` of ours are."""
-    return sum(len(row.names) for row in names.table(contents.config) if row.path in paths)
+def _num_names(one: Format, state_dict: StateDict, paths: Collection[str]) -> int:
+    """Arrays in a format that our variables at `paths` are stored as."""
+    return sum(len(row.names) for row in one.rows(state_dict.config) if row.path in paths)
 
 
-def _listed(names, most=6):
+def _listed(names: Sequence[str], most: int = 6) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def _files(directory):
+def _files(directory: str) -> list[str]:
     """Each file with its size, sorted."""
-    found = []
+    lines = []
     for folder, _, names in os.walk(directory):
         for name in names:
             path = os.path.join(folder, name)
             size = os.path.getsize(path)
             text = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} B"
-            found.append(f"{os.path.relpath(path, directory)} {text}")
-    return sorted(found)
+            lines.append(f"{os.path.relpath(path, directory)} {text}")
+    return sorted(lines)

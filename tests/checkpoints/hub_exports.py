@@ -9,16 +9,17 @@ import pathlib
 
 import tensorflow as tf
 
-from bert_tf.checkpoints.formats import tf1_names, tf_hub_names
+from bert_tf.checkpoints.formats.tf1 import TensorFlow1
+from bert_tf.checkpoints.formats.tf_hub import TensorFlowHub
 from tests.checkpoints import samples
 
 TANH_GELU = 0.044715  # Hendrycks and Gimpel 2016
 
 
-def arrays(names, kind, folder):
-    """(`Contents`, its arrays under the names of a format) of an encoder or with a masked LM."""
-    found = samples.contents(kind, folder, without=("next_sentence",))
-    return found, found.to_names(names)
+def arrays(one, kind, folder):
+    """A `StateDict` of an encoder or with a masked LM, and its arrays under a format's names."""
+    given = samples.state_dict(kind, folder, without=("next_sentence",))
+    return given, one.arrays(given)
 
 
 def graph(act, epsilons, scope="transformer/layer_0"):
@@ -49,16 +50,16 @@ class Variables(tf.Module):
 
 
 def saved_model(folder, kind="encoder", act=("gelu",), epsilons=(1e-12,), lower_case=True):
-    """(directory of a SavedModel of TensorFlow 2, the `Contents` in it)."""
-    found, values = arrays(tf_hub_names, kind, folder / "source")
-    return _save(folder, found, values, act, epsilons, lower_case), found
+    """(directory of a SavedModel of TensorFlow 2, the `StateDict` in it)."""
+    given, values = arrays(TensorFlowHub(), kind, folder / "source")
+    return _save(folder, given, values, act, epsilons, lower_case), given
 
 
-def _save(folder, found, values, act, epsilons, lower_case):
+def _save(folder, given, values, act, epsilons, lower_case):
     root = Variables({n: v for n, v in values.items() if "cls/" not in n})
     root.mlm = Variables({n: v for n, v in values.items() if "cls/" in n})
     root.do_lower_case = tf.Variable(lower_case, trainable=False)
-    root.vocab_file = tf.saved_model.Asset(found.vocab_file)
+    root.vocab_file = tf.saved_model.Asset(given.vocab_file)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
     def call(x):
@@ -72,8 +73,8 @@ def _save(folder, found, values, act, epsilons, lower_case):
 
 def save_values(folder, values):
     """Directory of a SavedModel with other variables: dict from name to array."""
-    found = samples.contents("encoder", folder / "source")
-    return _save(folder, found, values, ("gelu",), (1e-12,), True)
+    given = samples.state_dict("encoder", folder / "source")
+    return _save(folder, given, values, ("gelu",), (1e-12,), True)
 
 
 def keras_metadata(directory, class_name, config):
@@ -83,15 +84,15 @@ def keras_metadata(directory, class_name, config):
 
 
 def module(folder, kind="encoder", num_heads=None, lower_case=True, scope=""):
-    """(directory of a module of TensorFlow 1, the `Contents` in it).
+    """(directory of a module of TensorFlow 1, the `StateDict` in it).
 
     Args:
       num_heads: int, 0 for a graph that does not tell it; none: that of the sample.
       scope: before every name, e.g. "module/".
     """
     v1 = tf.compat.v1
-    found, values = arrays(tf1_names, kind, folder / "source")
-    heads = found.config.num_attention_heads if num_heads is None else num_heads
+    given, values = arrays(TensorFlow1(), kind, folder / "source")
+    heads = given.config.num_attention_heads if num_heads is None else num_heads
     directory = folder / "module"
     with v1.Graph().as_default(), v1.Session() as session:
         for name, value in values.items():
@@ -109,5 +110,5 @@ def module(folder, kind="encoder", num_heads=None, lower_case=True, scope=""):
     (directory / "tfhub_module.pb").write_bytes(b"\x08\x03")
     assets = directory / "assets"
     assets.mkdir(exist_ok=True)
-    (assets / "vocab.txt").write_bytes(pathlib.Path(found.vocab_file).read_bytes())
-    return directory, found
+    (assets / "vocab.txt").write_bytes(pathlib.Path(given.vocab_file).read_bytes())
+    return directory, given

@@ -1,11 +1,11 @@
-"""Contents of every kind with random arrays of prime sizes, for the tests of all formats."""
+"""State dicts of every kind with random arrays of prime sizes, for the tests of all formats."""
 
 import pathlib
 
 import numpy as np
 
 from bert_tf.checkpoints import variables
-from bert_tf.checkpoints.state_dict import Contents
+from bert_tf.checkpoints.state_dict import StateDict
 from tests.modeling import harness
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -35,11 +35,11 @@ def vocab_file(folder, num_tokens=harness.V):
     return str(path)
 
 
-def contents(kind, folder, without=(), config=None, seed=1):
-    """`Contents` of a kind.
+def state_dict(kind, folder, without=(), config=None, seed=1):
+    """`StateDict` of a kind.
 
     Args:
-      kind: entry of `variables.KINDS`.
+      kind: key of `kinds.KINDS`.
       folder: where its vocab.txt is written.
       without: starts of paths that it shall lack.
       config: `BertConfig`; none: that of the harness.
@@ -53,7 +53,7 @@ def contents(kind, folder, without=(), config=None, seed=1):
         if path.split("/")[0] in ("encoder", *TOPS[kind])
         and not path.startswith(tuple(without) or "-")
     }
-    return Contents(
+    return StateDict(
         config=config,
         arrays=arrays,
         kind=kind,

@@ -1,7 +1,8 @@
 import pytest
 
 from bert_tf.checkpoints import architectures
-from bert_tf.checkpoints.formats import hugging_face_names, tf1_names
+from bert_tf.checkpoints.formats.hugging_face import HuggingFace
+from bert_tf.checkpoints.formats.tf1 import TensorFlow1
 from bert_tf.errors import InputError
 from tests.modeling import harness
 
@@ -41,7 +42,7 @@ def test_names_of_another_architecture(name, title):
         architectures.check_names([name, "bert/pooler/dense/kernel"], "x")
 
 
-@pytest.mark.parametrize("names", [hugging_face_names, tf1_names])
-def test_names_of_bert(names):
-    found = [name for row in names.table(harness.config()) for name in row.names]
-    architectures.check_names([*found, *(name.removeprefix("bert.") for name in found)], "x")
+@pytest.mark.parametrize("one", [HuggingFace(), TensorFlow1()])
+def test_names_of_bert(one):
+    names = [name for row in one.rows(harness.config()) for name in row.names]
+    architectures.check_names([*names, *(name.removeprefix("bert.") for name in names)], "x")

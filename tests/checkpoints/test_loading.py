@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from bert_tf import checkpoints
 from bert_tf.checkpoints import saving
-from bert_tf.checkpoints.formats import hugging_face_names, keras_hub_files
+from bert_tf.checkpoints.formats.hugging_face import HuggingFace
+from bert_tf.checkpoints.formats.keras_hub import KerasHub
 from bert_tf.errors import InputError
 from bert_tf.modeling import models
 from bert_tf.modeling.encoder import Encoder
@@ -37,7 +38,7 @@ def hugging_face(model, folder, change=lambda arrays: None, tops=("",)):
     """Writes `model` under Hugging Face's names; `change` alters the dict of arrays."""
     arrays = {}
     values = {v.path: np.asarray(v.value) for v in model.variables if v.path.startswith(tops)}
-    for row in hugging_face_names.table(model.config):
+    for row in HuggingFace().rows(model.config):
         if row.path in values:
             arrays.update(zip(row.names, row.split(values[row.path]), strict=True))
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -216,7 +217,7 @@ def test_tied_copies_are_recognised(tmp_path):
     model, copy = randomized(models.PretrainingModel), models.PretrainingModel(harness.config())
     report = checkpoints.load(copy, hugging_face(model, tmp_path / "hf", change))
     assert_equal_weights(copy, model)
-    assert set(report.not_weights) == set(hugging_face_names.TIED)
+    assert set(report.not_weights) == set(HuggingFace.tied)
 
 
 def test_the_only_copy_stands_for_the_weight(tmp_path):
@@ -264,9 +265,9 @@ def test_under_a_strategy(tmp_path):
 
 
 def test_a_variable_that_the_format_has_no_name_for(tmp_path):
-    given = samples.contents("pretrain", tmp_path / "given", without=("next_sentence",))
+    given = samples.state_dict("pretrain", tmp_path / "given", without=("next_sentence",))
     (tmp_path / "out").mkdir()
-    keras_hub_files.write(given, str(tmp_path / "out"))
+    KerasHub().write(given, str(tmp_path / "out"))
     checkpoint = checkpoints.open_checkpoint(tmp_path / "out")
     model = models.SpanModel(given.config)
     with pytest.raises(InputError, match=r"not in the file \(2\):\s+span/bias\s+span/kernel"):

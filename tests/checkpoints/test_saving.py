@@ -93,5 +93,5 @@ def test_half_precision_models_write_float32(tmp_path):
 
 def test_a_variable_without_a_row_is_an_error():
     model = Encoder(harness.config(), name="another")
-    with pytest.raises(ValueError, match="No row of tf1_names for .*another/"):
+    with pytest.raises(ValueError, match="TensorFlow 1 has no row for .*another/"):
         saving.to_arrays(model)

@@ -3,186 +3,85 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.checkpoints import open_checkpoint, variables
-from bert_tf.checkpoints import state_dict as lib
-from bert_tf.checkpoints.formats import hugging_face_names, table
-from bert_tf.checkpoints.formats.checkpoint import Checkpoint
+from bert_tf.checkpoints.state_dict import extend_positions, vocab_subset
+from bert_tf.checkpoints.variables import POOLER
 from bert_tf.errors import InputError
 from tests.checkpoints import samples
 from tests.modeling import harness
 
-TRIO = ("bert_tf", "huggingface", "tf1")
-
-
-def written(found, name, folder):
-    """The checkpoint that `Contents` become in a format."""
-    folder.mkdir()
-    table.by_name(name).files.write(found, str(folder))
-    return open_checkpoint(folder)
-
-
-def in_memory(arrays, kind=None, config=None, **changes):
-    """A checkpoint of Hugging Face's names."""
-    return Checkpoint(
-        "memory",
-        "huggingface",
-        config or harness.config(),
-        None,
-        {name: array.shape for name, array in arrays.items()},
-        arrays.get,
-        kind,
-        **changes,
-    )
-
-
-def hugging_face(kind, tmp_path, **kwargs):
-    return samples.contents(kind, tmp_path, **kwargs).to_names(hugging_face_names)
-
-
-@pytest.mark.parametrize("kind", variables.KINDS)
-@pytest.mark.parametrize("name", TRIO)
-def test_every_kind_comes_back_from_every_format_of_ours(kind, name, tmp_path):
-    given = samples.contents(kind, tmp_path / "given")
-    checkpoint = written(given, name, tmp_path / "out")
-    assert checkpoint.format == name
-    told = None if name != "tf1" else kind  # its files do not tell
-    found, report = lib.read(checkpoint, kind=told)
-    samples.assert_equal_arrays(found.arrays, given.arrays)
-    assert (found.kind, found.config) == (kind, given.config)
-    if name != "tf1":
-        assert (found.labels, found.do_lower_case) == (given.labels, True)
-    assert set(report.loaded) == set(given.arrays)
-    assert not report.skipped and not report.not_weights
-
-
-@pytest.mark.parametrize("first", TRIO)
-@pytest.mark.parametrize("second", TRIO)
-def test_two_hops_give_every_bit_back(first, second, tmp_path):
-    given = samples.contents("span", tmp_path / "given")
-    once, _ = lib.read(written(given, first, tmp_path / "one"))
-    twice, _ = lib.read(written(once, second, tmp_path / "two"))
-    samples.assert_equal_arrays(twice.arrays, given.arrays)
-
-
-def test_to_names_is_total(tmp_path):
-    given = samples.contents("encoder", tmp_path)
-    odd = dataclasses.replace(given, arrays=given.arrays | {"another/kernel": np.ones(3)})
-    with pytest.raises(InputError, match=r"(?s)no place for.*\(1\):\s+another/kernel.*--skip"):
-        odd.to_names(hugging_face_names)
-
-
-def test_a_name_in_no_row_is_an_error(tmp_path):
-    arrays = hugging_face("encoder", tmp_path) | {"adapter.weight": np.ones(3, np.float32)}
-    with pytest.raises(InputError, match=r"in no row of the table \(1\):\s+adapter.weight"):
-        lib.read(in_memory(arrays))
-    found, report = lib.read(in_memory(arrays), skip=("adapter.*",))
-    assert report.skipped == ("adapter.weight",) and found.kind == "encoder"
+POSITIONS = "encoder/embeddings/position"
 
 
 @pytest.mark.parametrize(
-    ("missing", "line"),
-    [
-        ("bert.embeddings.LayerNorm.bias", "encoder/embeddings/layer_norm/beta"),
-        ("bert.encoder.layer.1.attention.self.key.bias", "encoder/layer_1/attention/qkv/bias"),
-        ("cls.predictions.transform.dense.bias", "masked_lm/transform/bias"),
-    ],
+    ("kind", "labels"), [("classify", ("LABEL_0", "LABEL_1")), ("regress", ()), ("encoder", ())]
 )
-def test_a_part_that_is_missing_is_an_error(tmp_path, missing, line):
-    arrays = hugging_face("pretrain", tmp_path)
-    del arrays[missing]
-    with pytest.raises(InputError, match=rf"not in the file \(1\):\s+{line} \(from .*{missing}"):
-        lib.read(in_memory(arrays))
-
-
-@pytest.mark.parametrize("skip", ["next_sentence/.*", r"cls\.seq_relationship\..*"])
-def test_skip_matches_our_paths_and_their_names(tmp_path, skip):
-    found, report = lib.read(in_memory(hugging_face("pretrain", tmp_path)), skip=(skip,))
-    assert report.skipped == ("cls.seq_relationship.bias", "cls.seq_relationship.weight")
-    assert variables.heads(found.arrays) == ["masked_lm"]
-
-
-def test_skipping_the_masked_lm_head_skips_its_second_copies(tmp_path):
-    arrays = hugging_face("pretrain", tmp_path)
-    arrays["cls.predictions.decoder.weight"] = np.zeros((harness.V, harness.H), np.float32)
-    arrays["cls.predictions.decoder.bias"] = np.zeros(harness.V, np.float32)
-    with pytest.raises(InputError, match="differ; this model has one matrix for both"):
-        lib.read(in_memory(arrays))
-    found, _ = lib.read(in_memory(arrays), skip=("masked_lm/.*",))
-    assert variables.heads(found.arrays) == ["next_sentence"]
-
-
-def test_two_spellings_of_one_name(tmp_path):
-    arrays = hugging_face("encoder", tmp_path)
-    arrays["pooler.dense.bias"] = arrays["bert.pooler.dense.bias"]
-    with pytest.raises(InputError, match=r"in no row of the table \(1\):\s+bert.pooler.dense.bias"):
-        lib.read(in_memory(arrays))
-
-
-def test_a_shape_that_the_config_contradicts_is_found_before_anything_is_read(tmp_path):
-    arrays = hugging_face("encoder", tmp_path)
-    checkpoint = in_memory(arrays, config=harness.config(vocab_size=97))
-    checkpoint = dataclasses.replace(checkpoint, _read=None)
-    with pytest.raises(InputError, match=r"\[101, 21\] in the file .*vocab_size.*--vocab_subset"):
-        lib.read(checkpoint)
-
-
-def test_a_position_table_of_another_length_names_the_flag(tmp_path):
-    arrays = hugging_face("encoder", tmp_path)
-    checkpoint = in_memory(arrays, config=harness.config(max_position_embeddings=19))
-    with pytest.raises(InputError, match=r"\[17, 21\] in the file.*--extend_positions=N"):
-        lib.read(checkpoint)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.bool_])
-def test_weights_are_floats(tmp_path, dtype):
-    arrays = hugging_face("encoder", tmp_path)
-    name = "bert.encoder.layer.0.output.dense.weight"
-    arrays[name] = arrays[name].astype(dtype)
-    with pytest.raises(InputError, match=rf"{name}\) is {np.dtype(dtype).name}, no float"):
-        lib.read(in_memory(arrays))
-
-
-def test_without_a_config(tmp_path):
-    checkpoint = dataclasses.replace(in_memory(hugging_face("encoder", tmp_path)), config=None)
-    with pytest.raises(InputError, match="has no config beside it. Give --bert_config_file"):
-        lib.read(checkpoint)
-    assert lib.read(checkpoint, config=harness.config())[0].config == harness.config()
-
-
-def test_a_kind_of_answer_that_we_have_not_is_refused_until_somebody_says_what_it_is(tmp_path):
-    checkpoint = in_memory(hugging_face("classify", tmp_path), "multi_label")
-    with pytest.raises(InputError, match="'multi_label' .* can be: .*classify"):
-        lib.read(checkpoint)
-    assert lib.read(checkpoint, kind="classify")[0].kind == "classify"
-
-
-def test_a_head_that_was_left_out_is_no_longer_told(tmp_path):
-    checkpoint = in_memory(hugging_face("tag", tmp_path), "tag", labels=samples.LABELS)
-    found, _ = lib.read(checkpoint, skip=("classifier/.*",))
-    assert (found.kind, found.labels) == ("encoder", ())
-
-
-def test_a_head_that_is_told_and_not_there(tmp_path):
-    checkpoint = in_memory(hugging_face("encoder", tmp_path), "tag")
-    with pytest.raises(InputError, match="holds no head; .* 'tag' was wanted.* can be: encoder"):
-        lib.read(checkpoint)
-    assert lib.read(checkpoint, kind="encoder")[0].kind == "encoder"
+def test_a_kind_with_labels_has_one_for_each_output(kind, labels, tmp_path):
+    given = samples.state_dict(kind, tmp_path)
+    assert given.output_labels == given.labels
+    unnamed = dataclasses.replace(given, labels=())
+    assert unnamed.output_labels[:2] == labels
+    assert len(unnamed.output_labels) == len(given.labels)
 
 
 def test_a_pooler_that_is_not_there_is_made_as_training_would_start_it(tmp_path):
-    given = samples.contents("span", tmp_path, without=("encoder/pooler",))
-    found = given.with_pooler()
-    kernel, bias = (found.arrays[path] for path in variables.POOLER)
+    given = samples.state_dict("span", tmp_path, without=("encoder/pooler",))
+    changed = given.with_pooler()
+    kernel, bias = (changed.arrays[path] for path in POOLER)
     assert kernel.shape == (harness.H, harness.H) and not bias.any()
     assert np.abs(kernel).max() < 2 * given.config.initializer_range
     assert 0.8 < kernel.std() / given.config.initializer_range < 0.95  # 0.88 of the uncut normal
-    assert found.with_pooler() is found
-    assert len(given.arrays) + 2 == len(found.arrays)
+    assert changed.with_pooler() is changed
+    assert len(given.arrays) + 2 == len(changed.arrays)
 
 
-def test_a_classifier_of_texts_without_its_pooler(tmp_path):
-    arrays = hugging_face("classify", tmp_path, without=("encoder/pooler",))
-    with pytest.raises(InputError, match="holds no pooler. .* --kind=tag"):
-        lib.read(in_memory(arrays))
-    found, _ = lib.read(in_memory(arrays), kind="tag")
-    assert found.kind == "tag"
+def test_a_longer_position_table_repeats_the_one_there_is(tmp_path):
+    given = samples.state_dict("encoder", tmp_path)
+    changed, text = extend_positions(given, 41)
+    table, longer = given.arrays[POSITIONS], changed.arrays[POSITIONS]
+    np.testing.assert_array_equal(longer, np.concatenate([table, table, table])[:41])
+    assert changed.config.max_position_embeddings == 41
+    assert "17 -> 41" in text and "repeat" in text
+    assert given.config.max_position_embeddings == 17  # the given one is as it was
+
+
+def test_a_shorter_position_table_is_its_start(tmp_path):
+    given = samples.state_dict("encoder", tmp_path)
+    changed, text = extend_positions(given, 5)
+    np.testing.assert_array_equal(changed.arrays[POSITIONS], given.arrays[POSITIONS][:5])
+    assert "rows from 5 on are gone" in text
+
+
+def test_positions_are_at_least_one(tmp_path):
+    with pytest.raises(InputError, match="--extend_positions=0"):
+        extend_positions(samples.state_dict("encoder", tmp_path), 0)
+
+
+def smaller(folder, tokens):
+    path = folder / "smaller.txt"
+    path.write_text("".join(f"{token}\n" for token in tokens))
+    return str(path)
+
+
+def test_a_vocabulary_subset_keeps_the_rows_of_its_tokens_in_its_order(tmp_path):
+    given = samples.state_dict("pretrain", tmp_path)
+    path = smaller(tmp_path, [*samples.SPECIAL, "c", "a", "word7"])
+    changed, text = vocab_subset(given, path)
+    rows = [0, 1, 2, 3, 4, 5 + 2, 5, 5 + 52 + 7]
+    for name in ("encoder/embeddings/word", "masked_lm/output_bias"):
+        np.testing.assert_array_equal(changed.arrays[name], given.arrays[name][rows])
+    assert (changed.config.vocab_size, changed.vocab_file) == (8, path)
+    assert f"{harness.V} rows -> 8" in text
+
+
+def test_a_token_that_the_source_lacks_is_an_error(tmp_path):
+    path = smaller(tmp_path, [*samples.SPECIAL, "a", "Zebra", "Yak"])
+    with pytest.raises(
+        InputError, match="has 2 tokens for which .* has no embedding: Zebra, Yak. Remove"
+    ):
+        vocab_subset(samples.state_dict("encoder", tmp_path), path)
+
+
+def test_a_subset_needs_the_source_s_vocabulary(tmp_path):
+    given = dataclasses.replace(samples.state_dict("encoder", tmp_path), vocab_file=None)
+    with pytest.raises(InputError, match="Give --vocab_file of its model"):
+        vocab_subset(given, smaller(tmp_path, samples.SPECIAL))

@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import state_dict
+from bert_tf.checkpoints import reading
 from export.conversion import verify
 
 FILE = pathlib.Path(__file__).parent / "huggingface.npz"
@@ -47,7 +47,7 @@ def test_a_checkpoint_of_transformers(case, recorded, described, tmp_path):
     safetensors.numpy.save_file(arrays, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(described[case]["config"]))
     checkpoint = checkpoints.open_checkpoint(tmp_path)
-    found, report = state_dict.read(checkpoint)
+    found, report = reading.read(checkpoint)
     assert found.kind == KINDS[case] and not report.skipped
     if case in ("classify", "tag"):
         assert found.labels == ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import state_dict
+from bert_tf.checkpoints import reading
 from bert_tf.modeling import models
 
 FOLDER = pathlib.Path(__file__).parent
@@ -57,7 +57,7 @@ def test_the_encoder_of_a_masked_lm(masked_lm):
 def test_the_weights_of_the_masked_lm_head():
     """keras-hub has the exact GELU and 1e-5 in this head, whatever the encoder has."""
     checkpoint, expected = load("masked-lm")
-    arrays = state_dict.read(checkpoint)[0].arrays
+    arrays = reading.read(checkpoint)[0].arrays
     positions = expected["masked_lm_positions"][..., None]
     x = np.take_along_axis(expected["sequence_output"], positions, axis=1)
     x = x @ arrays["masked_lm/transform/kernel"] + arrays["masked_lm/transform/bias"]

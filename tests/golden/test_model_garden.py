@@ -23,7 +23,7 @@ def expected():
 @pytest.fixture(scope="module")
 def model():
     checkpoint = checkpoints.open_checkpoint(FOLDER.parent / "data" / "tiny-model-garden")
-    assert checkpoint.format == "model_garden"
+    assert checkpoint.format.name == "model_garden"
     model = models.PretrainingModel(checkpoint.config)
     report = checkpoints.load(model, checkpoint)
     assert not report.fresh and not report.skipped

@@ -69,7 +69,7 @@ THEIRS = {
     "bert_tf.checkpoints.formats.model_garden_graph": {"google", "tensorflow"},
     "bert_tf.modeling": {"keras"},
     "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
-    "bert_tf.checkpoints.formats.keras_hub_files": {"h5py", "numpy"},
+    "bert_tf.checkpoints.formats.keras_hub": {"h5py", "numpy"},
     "bert_tf.checkpoints.formats.safetensors_files": {"ml_dtypes", "numpy", "safetensors"},
     "bert_tf.checkpoints.formats.saved_model": {"google", "tensorflow"},
     "bert_tf.checkpoints.hub": set(),

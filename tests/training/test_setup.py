@@ -9,9 +9,9 @@ import pytest
 
 from bert_tf import checkpoints, features
 from bert_tf.checkpoints import model_directory
-from bert_tf.checkpoints import variables as paths
-from bert_tf.checkpoints.formats import table
 from bert_tf.checkpoints.hub import presets
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.checkpoints.opening import FORMATS, format_named
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
@@ -42,7 +42,7 @@ CARDS = {
         do_lower_case=True,
         max_seq_length=11,
     )
-    for kind in paths.KINDS
+    for kind in KINDS
 }
 
 
@@ -220,14 +220,16 @@ def test_weights_of_the_checkpoint_fill_the_encoder_and_a_head_of_the_same_kind(
     assert f"Loaded {len(wanted)} variables from {folder}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [row.name for row in table.FORMATS if row.is_written])
+@pytest.mark.parametrize("name", [row.name for row in FORMATS if row.is_written])
 @pytest.mark.parametrize("kind", ["classify", "span"])
 def test_a_run_starts_from_a_checkpoint_of_any_format(tmp_path, name, kind):
     """With a masked LM head in it, which the run leaves there."""
-    given = samples.contents("pretrain", tmp_path / "sample", ("next_sentence",), CONFIG_OF_SAMPLES)
+    given = samples.state_dict(
+        "pretrain", tmp_path / "sample", ("next_sentence",), CONFIG_OF_SAMPLES
+    )
     folder = tmp_path / "source"
     folder.mkdir()
-    table.by_name(name).files.write(given, str(folder))
+    format_named(name).write(given, str(folder))
     vocab_file = str(tmp_path / "sample" / "vocab.txt")
     found = started(tmp_path, kind, str(folder), given.config, vocab_file=vocab_file)
     for path, value in found.items():

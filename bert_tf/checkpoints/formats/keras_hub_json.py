@@ -1,13 +1,15 @@
-"""What the JSON files of a keras-hub preset say, read to ours and written from ours.
+"""The JSON files of a keras-hub preset, read and written.
 
-A file is one serialised Keras object: the name of its class and its config.
+Each is one serialised Keras object: the name of its class and its config.
 """
 
 import json
 import os
+from typing import Any
 
-from bert_tf import config as config_lib
-from bert_tf.checkpoints.formats.checkpoint import read_json
+from bert_tf.checkpoints.formats.base import read_json
+from bert_tf.checkpoints.state_dict import StateDict
+from bert_tf.config import BertConfig, from_json
 from bert_tf.errors import InputError
 
 CONFIG_FILE = "config.json"
@@ -16,10 +18,10 @@ TOKENIZER_FILE = "tokenizer.json"
 PREPROCESSOR_FILE = "preprocessor.json"
 METADATA_FILE = "metadata.json"
 
-_BERT_CONFIG = "bert_config"  # ours, in metadata.json
+_BERT_CONFIG = "bert_config"  # our key in metadata.json
 _BACKBONE = "BertBackbone"
 
-# keras-hub's name of a size, ours.
+# keras-hub's name of a size, and ours.
 _SIZES = (
     ("vocabulary_size", "vocab_size"),
     ("num_layers", "num_hidden_layers"),
@@ -32,7 +34,7 @@ _SIZES = (
 _IGNORED = {"name", "trainable", "dtype", "dropout"}
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
 
-# Kind of a task's class, the names of it in keras-nlp included. An embedder has no weights.
+# Kind of a task, by its class in keras-hub or in keras-nlp. An embedder has no weights of its own.
 _KINDS = {
     "BertTextClassifier": "classify",
     "BertClassifier": "classify",
@@ -40,7 +42,7 @@ _KINDS = {
     "BertTextEmbedder": "encoder",
 }
 
-# Module and class of a kind's task. A multiple choice scores one text, as a regression does.
+# Module and class of the task of a kind. A multiple choice scores one text, as a regression does.
 _TASKS = {
     "pretrain": ("bert_masked_lm", "BertMaskedLM"),
     "classify": ("bert_text_classifier", "BertTextClassifier"),
@@ -55,8 +57,8 @@ EPSILON = 1e-12
 _FORMS = {"gelu": "its tanh form", "gelu_erf": "the exact GELU"}
 
 
-def read_object(path):
-    """A serialised Keras object: (name of its class, its config).
+def read_object(path: str) -> tuple[str, dict[str, Any]]:
+    """Reads a serialised Keras object: the name of its class, and its config.
 
     Raises:
       InputError: the file is not such an object.
@@ -64,17 +66,17 @@ def read_object(path):
     values = read_json(path)
     if not isinstance(values.get("config"), dict):
         raise InputError(
-            f"{path} is no description of a Keras object; an object with class_name and config "
-            "was wanted, as save_to_preset of keras-hub writes it."
+            f"{path} does not describe a Keras object; an object with class_name and config was "
+            "wanted, as save_to_preset of keras-hub writes it."
         )
     return str(values.get("class_name")), values["config"]
 
 
-def read_config(directory):
-    """`BertConfig` of a preset.
+def read_config(directory: str) -> BertConfig:
+    """Reads the configuration of a preset.
 
     Raises:
-      InputError: another architecture, quantized weights, or a key that is not known.
+      InputError: it is of another architecture, has quantized weights or an unknown key.
     """
     path = os.path.join(directory, CONFIG_FILE)
     name, values = read_object(path)
@@ -92,12 +94,12 @@ def read_config(directory):
         )
     if (dtype := _policy(values.get("dtype"))) not in _FLOATS:
         raise InputError(
-            f"{path}: dtype {dtype} is none of {', '.join(_FLOATS)}. Quantized weights are not "
-            "read; give the preset they were quantized from."
+            f"{path}: dtype is {dtype}; wanted: one of {', '.join(_FLOATS)}. Quantized weights are "
+            "not read; give the preset that they were quantized from."
         )
     dropout = values.get("dropout", 0.1)
     try:
-        config = config_lib.BertConfig(
+        config = BertConfig(
             **sizes,
             hidden_act=ACTIVATION,
             layer_norm_eps=EPSILON,
@@ -109,8 +111,8 @@ def read_config(directory):
     return _remembered(directory, config) or config
 
 
-def _remembered(directory, config):
-    """The `BertConfig` that we left in metadata.json; keras-hub removes it when it saves.
+def _remembered(directory: str, config: BertConfig) -> BertConfig | None:
+    """The configuration that we left in metadata.json, or None; keras-hub removes it on saving.
 
     Raises:
       InputError: it has other sizes than config.json.
@@ -119,32 +121,28 @@ def _remembered(directory, config):
     values = read_json(path).get(_BERT_CONFIG) if os.path.isfile(path) else None
     if values is None:
         return None
-    found = config_lib.from_json(json.dumps(values), f"{path}: {_BERT_CONFIG}")
-    wrong = [ours for _, ours in _SIZES if getattr(found, ours) != getattr(config, ours)]
+    remembered = from_json(json.dumps(values), f"{path}: {_BERT_CONFIG}")
+    wrong = [ours for _, ours in _SIZES if getattr(remembered, ours) != getattr(config, ours)]
     if wrong:
         raise InputError(
             f"{path} and {CONFIG_FILE} differ in {', '.join(wrong)}. Remove {_BERT_CONFIG} from "
             f"{METADATA_FILE} if {CONFIG_FILE} is right."
         )
-    return found
+    return remembered
 
 
-def _policy(dtype):
-    """Name of a dtype policy: a string, or what Keras serialises; a map of them has no name."""
+def _policy(dtype: str | dict[str, Any] | None) -> str:
+    """Name of a dtype policy, or of its class for a map of policies, which has no name."""
     if dtype is None or isinstance(dtype, str):
         return dtype or "float32"
     return str(dtype.get("config", {}).get("name", dtype.get("class_name")))
 
 
-def read_task(directory, config):
-    """(kind, list of notes) of a preset's task.json, (None, []) without one.
-
-    Args:
-      directory: str.
-      config: `BertConfig` of the preset.
+def read_task(directory: str, config: BertConfig) -> tuple[str | None, list[str]]:
+    """Reads the kind of a preset's task.json, None without one, and notes on what differs here.
 
     Raises:
-      InputError: a task of a class that is not known.
+      InputError: the class of the task is unknown.
     """
     path = os.path.join(directory, TASK_FILE)
     if not os.path.isfile(path):
@@ -152,31 +150,31 @@ def read_task(directory, config):
     name, values = read_object(path)
     if name not in _KINDS:
         raise InputError(
-            f"{path} describes a {name}; known: {', '.join(_KINDS)}. Without {TASK_FILE} and "
-            "task.weights.h5 the directory is a preset of the encoder alone."
+            f"{path} describes a {name}; known: {', '.join(_KINDS)}. To read the encoder alone, "
+            f"give a copy of the directory without {TASK_FILE} and task.weights.h5."
         )
     notes = []
     if name == "BertMaskedLM":
         notes.append(_masked_lm_note(config))
     if name == "BertTextEmbedder":
-        notes.append("The pooling of keras-hub's BertTextEmbedder is left out; the encoder is not.")
+        notes.append("Only the encoder of keras-hub's BertTextEmbedder is read, not its pooling.")
     if (activation := values.get("activation") or "linear") != "linear":
-        notes.append(f"keras-hub answers {activation} of the logits; here the logits are answered.")
+        notes.append(f"keras-hub returns {activation} of the logits; this package the logits.")
     if _KINDS[name] == "classify" and values.get("num_classes") == 1:
         return "regress", notes
     return _KINDS[name], notes
 
 
-def _masked_lm_note(config):
+def _masked_lm_note(config: BertConfig) -> str:
     return (
         "keras-hub computes the masked LM head with the exact GELU and a LayerNorm epsilon of "
-        f"1e-5; here it has {_FORMS[config.hidden_act]} and {config.layer_norm_eps:g}, as the "
+        f"1e-5; here it has {_FORMS[config.hidden_act]} and {config.layer_norm_eps:g}, like the "
         "encoder, so masked LM logits differ slightly."
     )
 
 
-def read_tokenizer(directory):
-    """(do_lower_case or None, list of notes) of a preset's tokenizer.json."""
+def read_tokenizer(directory: str) -> tuple[bool | None, list[str]]:
+    """Reads the casing of a preset's tokenizer.json, None without one, and notes on differences."""
     path = os.path.join(directory, TOKENIZER_FILE)
     if not os.path.isfile(path):
         return None, []
@@ -191,12 +189,12 @@ def read_tokenizer(directory):
     usual = {"suffix_indicator": "##", "oov_token": "[UNK]", "split": True}
     other = {key: values[key] for key in usual if values.get(key, usual[key]) != usual[key]}
     if other:
-        notes.append(f"Its tokenizer has {other}, which is not BERT's WordPiece and is left out.")
+        notes.append(f"Its tokenizer has {other}, which is not BERT's WordPiece; it is ignored.")
     return lowercase, notes
 
 
-def unsupported(config):
-    """What keras-hub's encoder cannot compute at all: list of sentences."""
+def unsupported(config: BertConfig) -> list[str]:
+    """Sentences on what keras-hub's encoder cannot compute at all."""
     problems = []
     if config.hidden_act not in _FORMS:
         problems.append(f"hidden_act is {config.hidden_act!r}; keras-hub computes GELU only.")
@@ -205,85 +203,92 @@ def unsupported(config):
     return problems
 
 
-def notes(contents):
-    """What keras-hub will do otherwise with `contents` than this package: list of sentences."""
-    config, found = contents.config, []
+def notes(state_dict: StateDict) -> list[str]:
+    """Sentences on what keras-hub will compute differently from this package."""
+    config, notes = state_dict.config, []
     if config.hidden_act == "gelu_erf":
-        found.append(
+        notes.append(
             "The weights were trained with the exact GELU (hidden_act gelu_erf, Hugging Face's "
-            '"gelu"). keras-hub always computes its tanh form, so every output differs: with the '
+            '"gelu"). keras-hub always computes its tanh form, so every output differs: for the '
             "MiniLM of six layers by up to 0.004."
         )
     if config.layer_norm_eps != EPSILON:
-        found.append(
+        notes.append(
             f"layer_norm_eps is {config.layer_norm_eps:g}; keras-hub always computes {EPSILON:g}."
         )
-    if contents.kind == "pretrain":
-        found.append(_masked_lm_note(config))
+    if state_dict.kind == "pretrain":
+        notes.append(_masked_lm_note(config))
     if config.attention_probs_dropout_prob != config.hidden_dropout_prob:
-        found.append(
+        notes.append(
             f"attention_probs_dropout_prob is {config.attention_probs_dropout_prob:g}; keras-hub "
             f"has one rate for both, {config.hidden_dropout_prob:g} of hidden_dropout_prob."
         )
-    if contents.kind == "choice":
-        found.append("keras-hub has no multiple choice; its BertTextClassifier scores one text.")
-    if contents.labels:
-        found.append(f"keras-hub keeps no labels; its outputs are {', '.join(contents.labels)}.")
-    if contents.vocab_file is None:
-        found.append("There is no vocabulary, so the preset has no tokenizer.")
-    elif contents.do_lower_case is None:
-        found.append("Nothing tells the casing; the preset's tokenizer keeps case.")
-    return found
+    if state_dict.kind == "choice":
+        notes.append("keras-hub has no multiple choice; its BertTextClassifier scores one text.")
+    if state_dict.labels:
+        notes.append(f"keras-hub keeps no labels; its outputs are {', '.join(state_dict.labels)}.")
+    if state_dict.vocab_file is None:
+        notes.append("There is no vocabulary, so the preset has no tokenizer.")
+    elif state_dict.do_lower_case is None:
+        notes.append("The casing is unknown; the preset's tokenizer keeps case.")
+    return notes
 
 
-def objects(contents):
-    """The JSON files of a preset: dict from file name to text."""
-    sizes = {theirs: getattr(contents.config, ours) for theirs, ours in _SIZES}
+def objects(state_dict: StateDict) -> dict[str, str]:
+    """The text of each JSON file of a preset, by file name."""
+    sizes = {theirs: getattr(state_dict.config, ours) for theirs, ours in _SIZES}
     backbone = _object(
-        "bert_backbone", _BACKBONE, sizes | {"dropout": contents.config.hidden_dropout_prob}
+        "bert_backbone", _BACKBONE, sizes | {"dropout": state_dict.config.hidden_dropout_prob}
     )
-    found = {CONFIG_FILE: backbone, METADATA_FILE: _metadata(contents)}
-    if contents.vocab_file:
-        found[TOKENIZER_FILE] = _tokenizer(bool(contents.do_lower_case))
-    if contents.kind in _TASKS:
-        module, name = _TASKS[contents.kind]
-        if contents.vocab_file:
-            found[PREPROCESSOR_FILE] = _preprocessor(module, name, contents, found[TOKENIZER_FILE])
-        values = {"backbone": backbone, "preprocessor": found.get(PREPROCESSOR_FILE)}
-        if contents.num_outputs:
-            values |= {"num_classes": contents.num_outputs, "activation": "linear"}
-            values |= {"dropout": contents.config.hidden_dropout_prob}
-        found[TASK_FILE] = _object(module, name, values, dtype=None)
-    return {name: json.dumps(value, indent=4) + "\n" for name, value in found.items()}
+    described = {CONFIG_FILE: backbone, METADATA_FILE: _metadata(state_dict)}
+    if state_dict.vocab_file:
+        described[TOKENIZER_FILE] = _tokenizer(bool(state_dict.do_lower_case))
+    if state_dict.kind in _TASKS:
+        module, name = _TASKS[state_dict.kind]
+        if state_dict.vocab_file:
+            described[PREPROCESSOR_FILE] = _preprocessor(
+                module, name, state_dict, described[TOKENIZER_FILE]
+            )
+        values: dict[str, Any] = {
+            "backbone": backbone,
+            "preprocessor": described.get(PREPROCESSOR_FILE),
+        }
+        if state_dict.num_outputs:
+            values |= {"num_classes": state_dict.num_outputs, "activation": "linear"}
+            values |= {"dropout": state_dict.config.hidden_dropout_prob}
+        described[TASK_FILE] = _object(module, name, values, dtype=None)
+    return {name: json.dumps(value, indent=4) + "\n" for name, value in described.items()}
 
 
-def _metadata(contents):
-    """metadata.json, which keras-hub writes anew and never reads: what its config cannot say."""
-    encoder = [a.size for path, a in contents.arrays.items() if path.startswith("encoder/")]
+def _metadata(state_dict: StateDict) -> dict[str, Any]:
+    """metadata.json, which keras-hub overwrites and never reads: what its config cannot say."""
+    encoder = [a.size for path, a in state_dict.arrays.items() if path.startswith("encoder/")]
     return {
         "parameter_count": sum(encoder),
         "tasks": ["MaskedLM", "TextClassifier"],
-        _BERT_CONFIG: json.loads(contents.config.to_json()),
+        _BERT_CONFIG: json.loads(state_dict.config.to_json()),
     }
 
 
-def _preprocessor(module, name, contents, tokenizer):
+def _preprocessor(
+    module: str, name: str, state_dict: StateDict, tokenizer: dict[str, Any]
+) -> dict[str, Any]:
     values = {
         "tokenizer": tokenizer,
         "config_file": PREPROCESSOR_FILE,
-        "sequence_length": contents.config.max_position_embeddings,
+        "sequence_length": state_dict.config.max_position_embeddings,
         "truncate": "round_robin",
     }
     return _object(f"{module}_preprocessor", f"{name}Preprocessor", values)
 
 
-def _tokenizer(lowercase):
+def _tokenizer(lowercase: bool) -> dict[str, Any]:
     values = {
         "config_file": TOKENIZER_FILE,
         "vocabulary": None,
         "sequence_length": None,
         "lowercase": lowercase,
-        "strip_accents": lowercase,  # the released code does both or none
+        "strip_accents": lowercase,  # the released code does both or neither
         "split": True,
         "suffix_indicator": "##",
         "oov_token": "[UNK]",
@@ -293,8 +298,10 @@ def _tokenizer(lowercase):
     return _object("bert_tokenizer", "BertTokenizer", values, dtype="int32")
 
 
-def _object(module, name, config, dtype="float32"):
-    own = {"name": module}
+def _object(
+    module: str, name: str, config: dict[str, Any], dtype: str | None = "float32"
+) -> dict[str, Any]:
+    own: dict[str, Any] = {"name": module}
     if dtype:
         policy = {"module": "keras", "class_name": "DTypePolicy", "registered_name": None}
         own |= {"trainable": True, "dtype": policy | {"config": {"name": dtype}}}

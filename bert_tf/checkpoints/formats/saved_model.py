@@ -1,20 +1,22 @@
-"""What a SavedModel says of the BERT in it, read from its protocol buffers; nothing is run.
+"""What a SavedModel says about the BERT in it, read from its protocol buffers; nothing is run.
 
-Its variables tell the sizes. The constants of its graph tell what sizes do not: the form of the
-activation, the epsilon of LayerNorm, in TensorFlow 1 the number of heads. Where Keras left the
-config of the encoder, that tells the dropout rates and the place of LayerNorm.
+The shapes of its variables are the sizes. The constants of its graph show what shapes do not: the
+form of the activation, the epsilon of LayerNorm, and in TensorFlow 1 the number of heads. If Keras
+left the config of the encoder, it has the dropout rates and says where LayerNorm is.
 """
 
 import json
 import os
 import pathlib
 import re
+from collections.abc import Iterator
+from typing import Any
 
+from bert_tf.checkpoints.formats.tf1 import OBJECT_GRAPH
 from bert_tf.errors import InputError
 
 GRAPH_FILE = "saved_model.pb"
 VARIABLES = os.path.join("variables", "variables")
-OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # key of a string in the variables
 _KERAS_FILE = "keras_metadata.pb"  # of TensorFlow 2.4 and later; before, it was in the graph
 
 # Constants of the tanh form of GELU (Hendrycks and Gimpel 2016) and of LayerNorm.
@@ -29,14 +31,11 @@ _BERT_CLASSES = ("BertEncoder", "BertEncoderV2", "TransformerEncoder")
 class Graph:
     """The graph of a SavedModel.
 
-    Args:
-      directory: str.
-
     Raises:
       InputError: saved_model.pb is damaged.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         from google.protobuf.message import DecodeError
         from tensorflow.core.protobuf import saved_model_pb2
 
@@ -51,52 +50,52 @@ class Graph:
         # A module of TensorFlow 1 may hold the same variables in a graph for training too.
         self._meta = min(model.meta_graphs, key=lambda graph: len(graph.meta_info_def.tags))
 
-    def activation(self):
-        """`BertConfig.hidden_act` of it.
+    def activation(self) -> str:
+        """Its `BertConfig.hidden_act`.
 
         Raises:
-          InputError: the graph holds none that is known, or several.
+          InputError: the graph holds no known one, or several.
         """
         forms = {
             "gelu": any(_is_close(value, _TANH_GELU) for _, value in self._scalars()),
             "gelu_erf": any(node.op == "Erf" for node in self._nodes()),
             "relu": any(node.op == "Relu" for node in self._nodes()),
         }
-        found = [name for name, is_there in forms.items() if is_there]
-        if len(found) != 1:
+        present = [name for name, is_present in forms.items() if is_present]
+        if len(present) != 1:
             raise InputError(
-                f"{self._directory} is a graph whose activation cannot be told: "
-                f"{' and '.join(found) or 'neither GELU nor ReLU'} is in it. Give the encoder's "
-                "bert_config.json in that directory."
+                f"{self._directory} is a graph whose activation is unclear: "
+                f"{' and '.join(present) or 'neither GELU nor ReLU'} is in it. Put the encoder's "
+                "bert_config.json into that directory."
             )
-        return found[0]
+        return present[0]
 
-    def epsilon(self):
+    def epsilon(self) -> float:
         """Epsilon of every LayerNorm.
 
         Raises:
           InputError: they differ.
         """
-        found = {f"{value:g}" for name, value in self._scalars() if _EPSILON.fullmatch(name)}
-        if len(found) > 1:
+        epsilons = {f"{value:g}" for name, value in self._scalars() if _EPSILON.fullmatch(name)}
+        if len(epsilons) > 1:
             raise InputError(
-                f"{self._directory} is a graph of several LayerNorm epsilons: {sorted(found)}; "
+                f"{self._directory} is a graph of several LayerNorm epsilons: {sorted(epsilons)}; "
                 "BERT has one."
             )
-        return float(found.pop()) if found else _DEFAULT_EPSILON
+        return float(epsilons.pop()) if epsilons else _DEFAULT_EPSILON
 
-    def num_heads(self):
+    def num_heads(self) -> int | None:
         """A of a TensorFlow 1 graph, in which the released code splits H to [A D], or None."""
         pattern = re.compile(r"(.*/)?layer_0/attention/self/Reshape/shape/2")
         return next((int(v) for name, v in self._scalars() if pattern.fullmatch(name)), None)
 
-    def do_lower_case(self):
-        """What the signature `tokenization_info` of TensorFlow 1 answers, or None."""
+    def do_lower_case(self) -> bool | None:
+        """What the signature `tokenization_info` of TensorFlow 1 returns, or None."""
         outputs = self._meta.signature_def["tokenization_info"].outputs
         wanted = outputs["do_lower_case"].name.split(":")[0]
         return next((bool(v) for name, v in self._scalars() if name == wanted), None)
 
-    def vocab_file(self):
+    def vocab_file(self) -> str | None:
         """Path of the asset that is a vocabulary, or None."""
         names = [asset.filename for asset in self._meta.asset_file_def]
         root = self._meta.object_graph_def.nodes[:1]
@@ -110,14 +109,14 @@ class Graph:
         files = [os.path.join(folder, name) for name in names if name.endswith(".txt")]
         return files[0] if len(files) == 1 and os.path.isfile(files[0]) else None
 
-    def _nodes(self):
+    def _nodes(self) -> Iterator[Any]:
         graph = self._meta.graph_def
         yield from graph.node
         for function in graph.library.function:
             yield from function.node_def
 
-    def _scalars(self):
-        """Pairs of the name and the value of each constant that is one number."""
+    def _scalars(self) -> Iterator[tuple[str, Any]]:
+        """Name and value of each constant that is one number."""
         import tensorflow as tf
 
         for node in self._nodes():
@@ -127,15 +126,15 @@ class Graph:
                     yield node.name, tf.make_ndarray(tensor)[()]
 
 
-def _is_close(value, wanted):
+def _is_close(value: float, wanted: float) -> bool:
     return abs(float(value) - wanted) < 1e-6
 
 
-def encoder_config(directory):
-    """The config that Keras left of the encoder: dict, {} without one.
+def encoder_config(directory: str) -> dict[str, Any]:
+    """The config that Keras left of the encoder; {} without one.
 
     Raises:
-      InputError: it is one of another architecture, or BERT with LayerNorm in another place.
+      InputError: it is of another architecture, or of BERT with LayerNorm in another place.
     """
     for name in (_KERAS_FILE, GRAPH_FILE):
         path = pathlib.Path(directory, name)
@@ -154,15 +153,15 @@ def encoder_config(directory):
     return {}
 
 
-def _json_at(text, start, path):
+def _json_at(text: str, start: int, path: pathlib.Path) -> dict[str, Any]:
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is damaged: {error}.") from None
 
 
-def variable_names(directory):
-    """Dict from a key in the variables' file to the name that the variable had in its program.
+def variable_names(directory: str) -> dict[str, str]:
+    """The names that variables had in their program, by their keys in the file.
 
     Raises:
       InputError: the file is damaged.

@@ -8,11 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 
-from bert_tf.checkpoints.formats.checkpoint import CONVERSION_FILE, describe
+from bert_tf.checkpoints.formats.base import CONVERSION_FILE, write_conversion
 from bert_tf.checkpoints.hub import cache
 from bert_tf.checkpoints.hub.download import Source, download
 from bert_tf.checkpoints.hub.preset_table import CONFIG, INDEX, VALUES, VOCABULARY, Preset
-from bert_tf.checkpoints.state_dict import Contents
+from bert_tf.checkpoints.state_dict import StateDict
 from bert_tf.config import from_file
 from bert_tf.errors import InputError
 
@@ -49,14 +49,14 @@ def fetch(preset: Preset, directory: str) -> tuple[dict[str, str], dict[str, str
         raise
     os.remove(path)
     # The archives do not say how the text is cased; conversion.json does.
-    described = Contents(
+    described = StateDict(
         config=config,
         arrays={},
         kind="pretrain",
         source=preset.location,
         do_lower_case=preset.do_lower_case,
     )
-    describe(directory, described)
+    write_conversion(directory, described)
     sha256s[CONVERSION_FILE] = cache.sha256(os.path.join(directory, CONVERSION_FILE))
     return {"url": preset.address}, sha256s
 

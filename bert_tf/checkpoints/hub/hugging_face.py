@@ -11,7 +11,7 @@ from huggingface_hub.utils import build_hf_headers, validate_repo_id
 
 from bert_tf import config
 from bert_tf.checkpoints import architectures
-from bert_tf.checkpoints.formats.checkpoint import CONVERSION_FILE, read_json
+from bert_tf.checkpoints.formats.base import CONVERSION_FILE, read_json
 from bert_tf.checkpoints.hub import cache, preset_table
 from bert_tf.checkpoints.hub.download import Source, download, repeated
 from bert_tf.checkpoints.hub.preset_table import VOCABULARY, Preset

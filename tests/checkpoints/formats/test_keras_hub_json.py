@@ -70,12 +70,12 @@ def test_dtypes_of_older_presets(dtype, tmp_path):
             "BertBackbone",
             BACKBONE
             | {"dtype": {"class_name": "QuantizedDTypePolicy", "config": {"name": "int8"}}},
-            "dtype int8 is none of",
+            "dtype is int8; wanted: one of float16",
         ),
         (
             "BertBackbone",
             BACKBONE | {"dtype": {"class_name": "DTypePolicyMap", "config": {}}},
-            "dtype DTypePolicyMap is none of",
+            "dtype is DTypePolicyMap; wanted: one of float16",
         ),
     ],
 )
@@ -159,11 +159,11 @@ def test_a_directory_without_a_task_or_a_tokenizer(tmp_path):
     ],
 )
 def test_notes_say_what_will_differ(kind, config, changes, said, tmp_path):
-    found = samples.contents(kind, tmp_path, config=harness.config(**config))
-    (note,) = keras_hub_json.notes(dataclasses.replace(found, **changes))
+    given = samples.state_dict(kind, tmp_path, config=harness.config(**config))
+    (note,) = keras_hub_json.notes(dataclasses.replace(given, **changes))
     assert re.search(said, note)
 
 
 def test_nothing_to_note(tmp_path):
-    assert keras_hub_json.notes(samples.contents("encoder", tmp_path)) == []
-    assert keras_hub_json.notes(samples.contents("regress", tmp_path)) == []
+    assert keras_hub_json.notes(samples.state_dict("encoder", tmp_path)) == []
+    assert keras_hub_json.notes(samples.state_dict("regress", tmp_path)) == []

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.checkpoints.formats import model_garden_graph as graph
+from bert_tf.checkpoints.formats.tf1 import OBJECT_GRAPH
 from bert_tf.errors import InputError
 from tests.checkpoints import garden
 
@@ -97,9 +98,9 @@ def test_factorized_embeddings_are_refused(tmp_path):
 def test_a_damaged_graph_is_refused(tmp_path):
     tf.raw_ops.SaveV2(
         prefix=str(tmp_path / "bert_model.ckpt"),
-        tensor_names=[graph.KEY],
+        tensor_names=[OBJECT_GRAPH],
         shape_and_slices=[""],
         tensors=[tf.constant(b"\xff\xff no graph")],
     )
-    with pytest.raises(InputError, match=f"{graph.KEY} cannot be read from"):
+    with pytest.raises(InputError, match=f"{OBJECT_GRAPH} cannot be read from"):
         named(tmp_path)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from bert_tf.checkpoints.formats import safetensors_files as lib
+from bert_tf.checkpoints.formats import safetensors_files
 from bert_tf.errors import InputError
 
 ARRAYS = {
@@ -28,20 +28,20 @@ def raw(path, header, data=bytes(12)):
 
 
 def test_one_file(tmp_path):
-    lib.write(ARRAYS, str(tmp_path), max_shard_bytes=10**6)
-    assert [path.name for path in tmp_path.iterdir()] == [lib.SINGLE]
-    shapes, read = lib.open_file(str(tmp_path / lib.SINGLE))
+    safetensors_files.write(ARRAYS, str(tmp_path), max_shard_bytes=10**6)
+    assert [path.name for path in tmp_path.iterdir()] == [safetensors_files.SINGLE]
+    shapes, read = safetensors_files.open_file(str(tmp_path / safetensors_files.SINGLE))
     assert shapes == {"a": (7,), "b": (3, 5), "c": (1,)}
     np.testing.assert_array_equal(read("b"), ARRAYS["b"])
 
 
 def test_shards(tmp_path):
-    lib.write(ARRAYS, str(tmp_path), max_shard_bytes=64)
-    index = json.loads((tmp_path / lib.INDEX).read_text())
+    safetensors_files.write(ARRAYS, str(tmp_path), max_shard_bytes=64)
+    index = json.loads((tmp_path / safetensors_files.INDEX).read_text())
     assert index["metadata"] == {"total_size": 4 * (7 + 15 + 1)}
     first, second = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
     assert index["weight_map"] == {"a": first, "b": second, "c": second}
-    shapes, read = lib.open_index(str(tmp_path / lib.INDEX))
+    shapes, read = safetensors_files.open_index(str(tmp_path / safetensors_files.INDEX))
     assert shapes == {"a": (7,), "b": (3, 5), "c": (1,)}
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(read(name), array)
@@ -50,40 +50,40 @@ def test_shards(tmp_path):
 @pytest.fixture
 def shards(tmp_path):
     """Folder of two shards; a function that changes the weight map."""
-    lib.write(ARRAYS, str(tmp_path), max_shard_bytes=64)
+    safetensors_files.write(ARRAYS, str(tmp_path), max_shard_bytes=64)
 
     def change(**weight_map):
-        values = json.loads((tmp_path / lib.INDEX).read_text())
+        values = json.loads((tmp_path / safetensors_files.INDEX).read_text())
         values["weight_map"] |= weight_map
-        (tmp_path / lib.INDEX).write_text(json.dumps(values))
-        return str(tmp_path / lib.INDEX)
+        (tmp_path / safetensors_files.INDEX).write_text(json.dumps(values))
+        return str(tmp_path / safetensors_files.INDEX)
 
     return change
 
 
 @pytest.mark.parametrize("file", ["../a.safetensors", "sub/a.safetensors", "..", "", "x\\y"])
 def test_an_index_that_leaves_its_directory(shards, file):
-    with pytest.raises(InputError, match="not one beside it; only plain file names"):
-        lib.open_index(shards(a=file))
+    with pytest.raises(InputError, match="not beside it; only plain file names"):
+        safetensors_files.open_index(shards(a=file))
 
 
 def test_a_missing_shard(shards, tmp_path):
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(InputError, match="names the shard model-00002-of-.*, which is missing"):
-        lib.open_index(shards())
+        safetensors_files.open_index(shards())
 
 
 @pytest.mark.parametrize("name", ["d", "b"])
 def test_an_index_that_lists_other_names_than_the_shards_hold(shards, name):
-    with pytest.raises(InputError, match=rf"1 are in one of them only, e.g. {name}\."):
-        lib.open_index(shards(**{name: "model-00001-of-00002.safetensors"}))
+    with pytest.raises(InputError, match=rf"1 are in only one of the two, e.g. {name}\."):
+        safetensors_files.open_index(shards(**{name: "model-00001-of-00002.safetensors"}))
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": 3}'])
 def test_a_damaged_index(tmp_path, text):
-    (tmp_path / lib.INDEX).write_text(text)
-    with pytest.raises(InputError, match=lib.INDEX):
-        lib.open_index(str(tmp_path / lib.INDEX))
+    (tmp_path / safetensors_files.INDEX).write_text(text)
+    with pytest.raises(InputError, match=safetensors_files.INDEX):
+        safetensors_files.open_index(str(tmp_path / safetensors_files.INDEX))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_damaged_index(tmp_path, text):
 )
 def test_a_header_that_lies(tmp_path, header):
     with pytest.raises(InputError, match="cannot be read as safetensors: .*fetch it again"):
-        lib.open_file(raw(tmp_path / "x.safetensors", header))
+        safetensors_files.open_file(raw(tmp_path / "x.safetensors", header))
 
 
 @pytest.mark.parametrize("kept", [0, 4, 8, 60, -1])
@@ -110,7 +110,7 @@ def test_a_file_cut_short(tmp_path, kept):
     safetensors.numpy.save_file(ARRAYS, path)
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(InputError, match="cannot be read as safetensors"):
-        lib.open_file(str(path))
+        safetensors_files.open_file(str(path))
 
 
 class _Bomb:
@@ -128,21 +128,21 @@ def test_a_pickle_is_never_opened(tmp_path, protocol):
             archive.writestr("archive/data.pkl", pickle.dumps(_Bomb()))
     else:
         path.write_bytes(pickle.dumps(_Bomb(), protocol))
-    with pytest.raises(InputError, match="no safetensors file but a pickle.*not opened"):
-        lib.open_file(str(path))
+    with pytest.raises(InputError, match="not a safetensors file but a pickle.*not opened"):
+        safetensors_files.open_file(str(path))
 
 
 def test_a_type_that_numpy_has_not(tmp_path):
     header = {"a": {"dtype": "F8_E4M3", "shape": [12], "data_offsets": [0, 12]}}
-    shapes, read = lib.open_file(raw(tmp_path / "x.safetensors", header))
+    shapes, read = safetensors_files.open_file(raw(tmp_path / "x.safetensors", header))
     assert shapes == {"a": (12,)}
-    with pytest.raises(InputError, match="of a type that NumPy has not"):
+    with pytest.raises(InputError, match="of a type that NumPy does not have"):
         read("a")
 
 
 _READS_BFLOAT16 = """
 import sys
-from bert_tf.checkpoints import safetensors_files
+from bert_tf.checkpoints.formats import safetensors_files
 _, read = safetensors_files.open_file(sys.argv[1])
 print(read("a").astype("float32").tolist(), "tensorflow" in sys.modules)
 """

@@ -20,7 +20,7 @@ def test_the_activation_is_told_by_constants_and_operations(act, tmp_path):
     ("act", "said"), [((), "neither GELU nor ReLU"), (("gelu", "relu"), "gelu and relu")]
 )
 def test_an_activation_that_cannot_be_told(act, said, tmp_path):
-    with pytest.raises(InputError, match=f"{said} is in it. Give .* bert_config.json"):
+    with pytest.raises(InputError, match=f"{said} is in it. Put .* bert_config.json"):
         graph(tmp_path, act=act).activation()
 
 

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from bert_tf.checkpoints.formats import checkpoint
+from bert_tf.checkpoints.formats import base
 from bert_tf.checkpoints.hub import google, preset_table
 from bert_tf.errors import InputError
 
@@ -139,7 +139,7 @@ def test_an_archive_becomes_its_files_and_what_it_does_not_tell(server, place):
     assert {name: data for name, data in held(place).items() if name in ARCHIVED} == ARCHIVED
     assert held(place).keys() == {*ARCHIVED, "conversion.json"}
     assert sha256s == {name: hashlib.sha256(data).hexdigest() for name, data in held(place).items()}
-    described = checkpoint.described(str(place))
+    described = base.read_conversion(str(place))
     assert (described["kind"], described["do_lower_case"]) == ("pretrain", True)
     assert origin == {"url": f"{server.url}{path}"}
     assert set(google.complete(str(place))) == ARCHIVED.keys()

@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from bert_tf.checkpoints import open_checkpoint
-from bert_tf.checkpoints import state_dict as contents_lib
-from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.opening import format_named
 from bert_tf.errors import InputError
 from export import options
 from export.conversion import convert as conversion
@@ -17,10 +16,10 @@ from tests.modeling import harness
 
 def source(tmp_path, kind="pretrain", name="huggingface", **changes):
     """Path of a checkpoint of a format."""
-    given = dataclasses.replace(samples.contents(kind, tmp_path / "given"), **changes)
+    given = dataclasses.replace(samples.state_dict(kind, tmp_path / "given"), **changes)
     folder = tmp_path / "source"
     folder.mkdir()
-    table.by_name(name).files.write(given, str(folder))
+    format_named(name).write(given, str(folder))
     return str(folder)
 
 
@@ -33,9 +32,9 @@ def convert(path, target, output, **flags):
 @pytest.mark.parametrize("target", ["tf1", "huggingface", "bert_tf"])
 def test_a_conversion_takes_everything_along(tmp_path, capsys, target):
     checkpoint = convert(source(tmp_path), target, tmp_path / "out", verify=True)
-    found, _ = contents_lib.read(checkpoint)
-    given = samples.contents("pretrain", tmp_path / "given")
-    samples.assert_equal_arrays(found.arrays, given.arrays)
+    converted, _ = reading.read(checkpoint)
+    given = samples.state_dict("pretrain", tmp_path / "given")
+    samples.assert_equal_arrays(converted.arrays, given.arrays)
     assert (checkpoint.kind, checkpoint.do_lower_case) == ("pretrain", True)
     assert checkpoint.config == given.config
     with open(given.vocab_file, "rb") as one, open(checkpoint.vocab_file, "rb") as other:
@@ -45,14 +44,14 @@ def test_a_conversion_takes_everything_along(tmp_path, capsys, target):
     assert "sequence_output 0.0e+00" in printed and "masked_lm_logits 0.0e+00" in printed
 
 
-def test_tasks_survive_a_format_that_cannot_tell_them(tmp_path):
+def test_tasks_survive_a_format_that_cannot_store_them(tmp_path):
     path = source(tmp_path, "tag")
     convert(path, "tf1", tmp_path / "one")
     checkpoint = convert(str(tmp_path / "one"), "huggingface", tmp_path / "two")
     assert (checkpoint.kind, checkpoint.labels) == ("tag", samples.LABELS)
 
 
-def test_what_the_source_does_not_tell_can_be_said(tmp_path):
+def test_options_say_what_the_source_does_not(tmp_path):
     path = source(tmp_path, "classify", "tf1")
     checkpoint = convert(
         path,
@@ -86,7 +85,7 @@ def test_config_and_vocabulary_from_elsewhere(tmp_path, capsys):
     given = {"bert_config_file": config_file, "vocab_file": str(tmp_path / "vocab.txt")}
     checkpoint = convert(path, "huggingface", tmp_path / "out", **given)
     assert checkpoint.vocab_file == str(tmp_path / "out" / "vocab.txt")
-    assert "Nothing tells the casing" in capsys.readouterr().out
+    assert "does not say its casing" in capsys.readouterr().out
 
 
 def test_skip(tmp_path, capsys):
@@ -99,7 +98,7 @@ def test_skip(tmp_path, capsys):
 
 
 def test_a_pattern_that_is_none(tmp_path):
-    with pytest.raises(InputError, match="--skip: '\\*' is no regular expression"):
+    with pytest.raises(InputError, match="--skip: '\\*' is not a regular expression"):
         convert(source(tmp_path), "tf1", tmp_path / "out", skip="*")
 
 
@@ -117,7 +116,7 @@ def test_positions_and_vocabulary_change_when_somebody_says_so(tmp_path, capsys)
 
 
 def test_a_pooler_is_added_where_one_is_wanted(tmp_path, capsys):
-    given = samples.contents("span", tmp_path / "given", without=("encoder/pooler",))
+    given = samples.state_dict("span", tmp_path / "given", without=("encoder/pooler",))
     path = source(tmp_path, "span", arrays=given.arrays)
     checkpoint = convert(path, "bert_tf", tmp_path / "out", verify=True)
     assert "bert/pooler/dense/kernel" in checkpoint.names
@@ -134,7 +133,7 @@ def test_an_earlier_conversion_is_replaced_and_nothing_else(tmp_path):
     assert not (output / "model.safetensors").exists()
     (output / "conversion.json").unlink()
     before = sorted(os.listdir(output))
-    with pytest.raises(InputError, match="is not empty and no earlier conversion.*bert_config"):
+    with pytest.raises(InputError, match="is not empty and not an earlier conversion.*bert_config"):
         convert(path, "huggingface", output)
     assert sorted(os.listdir(output)) == before
     with pytest.raises(InputError, match="is a file"):
@@ -187,7 +186,7 @@ def test_a_pattern_that_leaves_nothing_out_is_said(tmp_path, capsys):
     assert "--skip: 'next_sentense/.*' leaves nothing out" in capsys.readouterr().out
 
 
-def test_a_comma_in_braces_divides_nothing(tmp_path):
+def test_a_comma_in_braces_separates_nothing(tmp_path):
     skip = "masked_lm/.*,next_sentence/.{1,9}"
     assert convert(source(tmp_path), "tf1", tmp_path / "out", skip=skip).kind == "encoder"
 
@@ -210,7 +209,7 @@ def test_the_working_directory_is_never_replaced(tmp_path, monkeypatch, output):
     path = source(tmp_path)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    with pytest.raises(InputError, match="is the working directory, or around it"):
+    with pytest.raises(InputError, match="is or contains the working directory"):
         convert(path, "tf1", output)
 
 

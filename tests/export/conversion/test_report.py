@@ -1,17 +1,22 @@
-from bert_tf.checkpoints import open_checkpoint, state_dict
-from bert_tf.checkpoints.formats import table as formats
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.opening import format_named
 from export.conversion import report as conversion_report
 from tests.checkpoints import samples
 
 
 def test_the_report_counts_what_went_where(tmp_path, capsys):
-    given = samples.contents("classify", tmp_path / "given")
+    given = samples.state_dict("classify", tmp_path / "given")
     (tmp_path / "tf1").mkdir()
-    formats.by_name("tf1").files.write(given, str(tmp_path / "tf1"))
+    format_named("tf1").write(given, str(tmp_path / "tf1"))
     checkpoint = open_checkpoint(tmp_path / "tf1")
-    found, report = state_dict.read(checkpoint, skip=("classifier/.*",))
+    state_dict, report = reading.read(checkpoint, skip=("classifier/.*",))
     conversion_report.write(
-        checkpoint, report, found, formats.by_name("bert_tf"), str(tmp_path / "given"), ["A note."]
+        checkpoint,
+        report,
+        state_dict,
+        format_named("bert_tf"),
+        str(tmp_path / "given"),
+        ["A note."],
     )
     lines = capsys.readouterr().out.splitlines()
     table = {line.split("  ")[1]: line.split()[-4:] for line in lines if line.startswith("  ")}

@@ -3,11 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.checkpoints import open_checkpoint, variables
-from bert_tf.checkpoints.formats import table
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints.formats.hugging_face import HuggingFace
+from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from export import options
-from export.conversion import verify as lib
+from export.conversion import verify
 from tests.checkpoints import samples
 
 TEXTS = ("abc word1", "a", "zyx word2 cab")
@@ -21,19 +22,19 @@ OUTPUTS = {
 
 def side(tmp_path, name, kind, change=lambda arrays: None, **kwargs):
     """`Side` of a written sample, whose arrays `change` may alter."""
-    given = samples.contents(kind, tmp_path / f"given-{name}", **kwargs)
+    given = samples.state_dict(kind, tmp_path / f"given-{name}", **kwargs)
     arrays = {path: array.copy() for path, array in given.arrays.items()}
     change(arrays)
     given = dataclasses.replace(given, arrays=arrays)
     folder = tmp_path / name
     folder.mkdir()
-    table.by_name("huggingface").files.write(given, str(folder))
-    return lib.Side(open_checkpoint(folder), given)
+    HuggingFace().write(given, str(folder))
+    return verify.Side(open_checkpoint(folder), given)
 
 
-@pytest.mark.parametrize("kind", variables.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_weights_give_the_same(tmp_path, kind):
-    text = lib.compare(side(tmp_path, "one", kind), side(tmp_path, "two", kind), TEXTS)
+    text = verify.compare(side(tmp_path, "one", kind), side(tmp_path, "two", kind), TEXTS)
     names = {"sequence_output", "pooled_output"} | OUTPUTS.get(kind, {"logits"})
     assert (
         text
@@ -61,31 +62,31 @@ def test_a_difference_is_found_and_named(tmp_path, kind, path, named):
         arrays[path][1] *= 1.1
 
     one, other = side(tmp_path, "one", kind), side(tmp_path, "two", kind, change)
-    with pytest.raises(lib.MismatchError, match=named):
-        lib.compare(one, other, TEXTS)
+    with pytest.raises(verify.MismatchError, match=named):
+        verify.compare(one, other, TEXTS)
 
 
 def test_what_is_no_number_is_a_difference(tmp_path):
     def change(arrays):
         arrays["span/bias"][0] = np.nan
 
-    with pytest.raises(lib.MismatchError, match="start_logits"):
-        lib.compare(side(tmp_path, "one", "span"), side(tmp_path, "two", "span", change), TEXTS)
+    with pytest.raises(verify.MismatchError, match="start_logits"):
+        verify.compare(side(tmp_path, "one", "span"), side(tmp_path, "two", "span", change), TEXTS)
 
 
 def test_without_a_pooler(tmp_path):
     def given(name):
         return side(tmp_path, name, "span", without=("encoder/pooler",))
 
-    assert "pooled_output" not in lib.compare(given("one"), given("two"), TEXTS)
+    assert "pooled_output" not in verify.compare(given("one"), given("two"), TEXTS)
 
 
 def test_texts_of_a_file(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("one\n\n  two  \n")
     given = {"source": "a", "target": "tf1", "output": "b"}
-    assert lib.read_texts(options.Conversion(**given, verify_file=str(path))) == ["one", "two"]
-    assert len(lib.read_texts(options.Conversion(**given, verify=True))) > 3
+    assert verify.read_texts(options.Conversion(**given, verify_file=str(path))) == ["one", "two"]
+    assert len(verify.read_texts(options.Conversion(**given, verify=True))) > 3
     path.write_text("\n")
     with pytest.raises(InputError, match="no line with text"):
-        lib.read_texts(options.Conversion(**given, verify_file=str(path)))
+        verify.read_texts(options.Conversion(**given, verify_file=str(path)))

@@ -1,10 +1,57 @@
 import numpy as np
 import pytest
 
-from bert_tf.checkpoints.formats import model_garden_legacy_names as names
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.formats import tf1
+from bert_tf.checkpoints.formats.model_garden_legacy import ModelGardenLegacy
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.errors import InputError
+from tests.checkpoints import samples
 from tests.modeling import harness
 
+FORMAT = ModelGardenLegacy()
+
 H, A, D, I = harness.H, harness.A, harness.D, harness.I  # noqa: E741
+QUERY = "transformer/layer_0/self_attention/query/kernel"
+FIRST_QUERY = "bert_model/encoder/layer_0/self_attention/query/kernel"
+
+
+def written(kind, folder):
+    found = samples.state_dict(kind, folder / "source")
+    (folder / "target").mkdir()
+    FORMAT.write(found, folder / "target")
+    return found, folder / "target"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_round_trip(kind, tmp_path):
+    wanted, target = written(kind, tmp_path)
+    checkpoint = open_checkpoint(target)
+    found, _ = reading.read(checkpoint, kind=kind)
+    assert checkpoint.format.name == "model_garden_legacy"
+    assert checkpoint.shapes[QUERY] == (H, A, D)
+    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    query = checkpoint.read(QUERY)
+    np.testing.assert_array_equal(
+        query.reshape(H, H), wanted.arrays["encoder/layer_0/attention/qkv/kernel"][:, :H]
+    )
+
+
+def test_another_number_of_heads_is_refused(tmp_path):
+    _, target = written("encoder", tmp_path)
+    (target / "bert_config.json").unlink()  # which would be asked first
+    config = harness.config(num_attention_heads=harness.D)  # H is A * D: both divide it
+    with pytest.raises(InputError, match="attention/qkv/kernel is"):
+        reading.read(open_checkpoint(target), config=config)
+
+
+@pytest.mark.parametrize(("shape", "is_legacy"), [((H, A, D), True), ((H, H), False)])
+def test_first_names_are_told_apart_by_their_shapes(shape, is_legacy, tmp_path):
+    """With --num_heads the first converter reshaped attention; without, it did not."""
+    prefix = str(tmp_path / "bert_model.ckpt")
+    tf1.write_tensors({FIRST_QUERY: np.zeros(shape, np.float32)}, prefix)
+    assert (FORMAT.find(prefix) == prefix) == is_legacy
+
 
 # What Model Garden's converter makes of the names of TensorFlow 1, for layer 1.
 LAYER = {
@@ -57,7 +104,7 @@ SIZES = {
 
 def test_a_layer_has_the_names_and_shapes_that_the_converter_writes():
     found = {}
-    for row in names.table(harness.config()):
+    for row in FORMAT.rows(harness.config()):
         if row.path.startswith("encoder/layer_1/"):
             shape = next((s for end, s in SIZES.items() if row.path.endswith(end)), (H,))
             parts = row.split(np.zeros(shape, np.float32))
@@ -66,14 +113,14 @@ def test_a_layer_has_the_names_and_shapes_that_the_converter_writes():
 
 
 def test_all_other_names():
-    table = names.table(harness.config())
+    table = FORMAT.rows(harness.config())
     found = [n for row in table for n in row.names if "layer_0" not in n and "layer_1" not in n]
     assert found == OUTER
 
 
 def test_only_the_released_heads_are_transposed():
     """The converter transposes next sentence prediction's [2 H] and knows no other head."""
-    by_path = {row.path: row for row in names.table(harness.config())}
+    by_path = {row.path: row for row in FORMAT.rows(harness.config())}
     array = np.zeros((H, 2), np.float32)
     for head, shape in (("next_sentence", (H, 2)), ("classifier", (2, H)), ("span", (2, H))):
         assert by_path[f"{head}/kernel"].split(array)[0].shape == shape
@@ -105,4 +152,4 @@ def test_only_the_released_heads_are_transposed():
     ],
 )
 def test_names_of_the_converter_s_first_table(first, today):
-    assert names.canonical(first) == today
+    assert FORMAT.canonical_name(first) == today

@@ -2,18 +2,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import opening, variables
-from bert_tf.checkpoints import state_dict as contents_lib
-from bert_tf.checkpoints.formats import model_garden_files
+from bert_tf.checkpoints import coverage, open_checkpoint, reading, variables
+from bert_tf.checkpoints.formats.model_garden import ModelGarden
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.checkpoints.state_dict import StateDict
 from bert_tf.errors import InputError
 from tests.checkpoints import garden, samples
 from tests.modeling import harness
+
+FORMAT = ModelGarden()
 
 H, A, D = garden.H, garden.A, garden.D
 
 
 def read(folder, **kwargs):
-    return contents_lib.read(opening.open_checkpoint(folder), **kwargs)
+    return reading.read(open_checkpoint(folder), **kwargs)
 
 
 def wrapped(head):
@@ -105,7 +108,7 @@ def test_nothing_is_said_of_two_equal_poolers(tmp_path):
 def test_a_second_head_is_listed_and_can_be_skipped(tmp_path):
     shapes = pretrainer() | garden.dense("model/classification_heads/1/out_proj", 5)
     garden.save(tmp_path, garden.random(shapes))
-    with pytest.raises(InputError, match=r"no row of the table \(2\):\s+model/class.*/1/out_proj"):
+    with pytest.raises(InputError, match=r"no row .*table \(2\):\s+model/class.*/1/out_proj"):
         read(tmp_path)
     assert read(tmp_path, skip=["model/classification_heads/1/.*"])[0].kind == "pretrain"
 
@@ -127,18 +130,18 @@ def test_heads_of_another_number_are_refused(tmp_path):
 
 
 def write(kind, folder):
-    found = samples.contents(kind, folder / "source")
+    found = samples.state_dict(kind, folder / "source")
     (folder / "target").mkdir()
-    model_garden_files.write(found, folder / "target")
+    FORMAT.write(found, folder / "target")
     return found, folder / "target"
 
 
-@pytest.mark.parametrize("kind", variables.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind, tmp_path):
     wanted, target = write(kind, tmp_path)
-    checkpoint = opening.open_checkpoint(target)
-    found, _ = contents_lib.read(checkpoint, kind=kind)
-    assert (checkpoint.format, found.kind) == ("model_garden", kind)
+    checkpoint = open_checkpoint(target)
+    found, _ = reading.read(checkpoint, kind=kind)
+    assert (checkpoint.format.name, found.kind) == ("model_garden", kind)
     samples.assert_equal_arrays(found.arrays, wanted.arrays)
     assert found.config == wanted.config
     with open(found.vocab_file) as theirs, open(wanted.vocab_file) as ours:
@@ -194,11 +197,109 @@ def test_the_directory_is_enough_of_a_path_for_tensorflow(tmp_path):
 def test_what_model_garden_computes_otherwise():
     def notes(kind="encoder", **changes):
         config = harness.config(**changes)
-        made = contents_lib.Contents(config=config, arrays={}, kind=kind, source="")
-        return " ".join(model_garden_files.notes(made))
+        made = StateDict(config=config, arrays={}, kind=kind, source="")
+        return " ".join(FORMAT.notes(made))
 
     assert notes() == ""
     assert "BertEncoder(inner_activation='gelu')" in notes(hidden_act="gelu_erf")
-    assert "Model Garden takes 1e-12" in notes(layer_norm_eps=1e-5)
+    assert "Model Garden uses 1e-12" in notes(layer_norm_eps=1e-5)
     assert "left to right" in notes(is_causal=True)
     assert "no multiple choice" in notes("choice")
+
+
+KERNEL = "_transformer_layers/0/_attention_layer/_query_dense/kernel"
+
+
+def test_the_table_has_every_name_of_an_encoder_and_its_shape():
+    """As Model Garden 2.20 saves a `BertEncoderV2`."""
+    found = {}
+    for row in FORMAT.rows(harness.config()):
+        if row.path.startswith("encoder/"):
+            shape = harness_shape(row.path)
+            parts = row.split(np.zeros(shape, np.float32))
+            found.update(zip(row.names, (part.shape for part in parts), strict=True))
+    assert found == garden.attributes()
+
+
+def harness_shape(path):
+    """Shape of a variable of our encoder, from the paper's sizes."""
+    h, i = harness.H, harness.I
+    ends = {
+        "word": (harness.V, h),
+        "position": (17, h),
+        "type": (2, h),
+        "qkv/kernel": (h, 3 * h),
+        "qkv/bias": (3 * h,),
+        "intermediate/kernel": (h, i),
+        "intermediate/bias": (i,),
+        "feed_forward/output/kernel": (i, h),
+        "kernel": (h, h),
+    }
+    return next((shape for end, shape in ends.items() if path.endswith(f"/{end}")), (h,))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("layer_with_weights-0/embeddings", "_embedding_layer/embeddings"),
+        ("layer_with_weights-1/embeddings", "_position_embedding_layer/embeddings"),
+        ("layer_with_weights-1/_position_embeddings", "_position_embedding_layer/embeddings"),
+        ("layer_with_weights-2/embeddings", "_type_embedding_layer/embeddings"),
+        ("layer_with_weights-3/gamma", "_embedding_norm_layer/gamma"),
+        ("layer_with_weights-4/_attention_layer/_query_dense/kernel", KERNEL),
+        ("layer_with_weights-15/_output_dense/bias", "_transformer_layers/11/_output_dense/bias"),
+        ("layer_with_weights-16/kernel", "_pooler_layer/kernel"),
+        ("layer_with_weights-28/bias", "_pooler_layer/bias"),
+        (
+            "layer_with_weights-5/_attention_output_dense/kernel",
+            "_transformer_layers/1/_attention_layer/_output_dense/kernel",
+        ),
+    ],
+)
+def test_numbers_of_the_encoder_stand_for_attributes(theirs, ours):
+    assert FORMAT.canonical_name(f"encoder/{theirs}") == f"encoder/{ours}"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("masked_lm/output_bias/bias", "masked_lm/bias"),
+        ("masked_lm/dense/bias", "masked_lm/dense/bias"),
+        ("next_sentence.pooler_dense/kernel", "encoder/_pooler_layer/kernel"),
+        ("sentence_prediction.pooler_dense/bias", "encoder/_pooler_layer/bias"),
+        ("model/classifier/dense/bias", "encoder/_pooler_layer/bias"),
+        ("model/classification_heads/0/dense/kernel", "encoder/_pooler_layer/kernel"),
+        (
+            "model/classification/layer_with_weights-0/kernel",
+            "model/classification_heads/0/out_proj/kernel",
+        ),
+        ("model/classifier/kernel", "model/classifier/out_proj/kernel"),
+        ("model/classifier/layer_with_weights-0/bias", "model/classifier/out_proj/bias"),
+        (
+            "model/classification_heads/1/out_proj/bias",
+            "model/classification_heads/1/out_proj/bias",
+        ),
+    ],
+)
+def test_heads_of_all_its_models(theirs, ours):
+    assert FORMAT.canonical_name(theirs) == ours
+
+
+@pytest.mark.parametrize(
+    ("name", "is_weight"),
+    [
+        ("_CHECKPOINTABLE_OBJECT_GRAPH", False),
+        ("save_counter", False),
+        ("global_step", False),
+        ("model/layer_with_weights-1/out_proj/bias/.OPTIMIZER_SLOT/optimizer/m", False),
+        ("optimizer/_variables/3", False),
+        ("optimizer/iter", False),
+        ("keras_api/metrics/0/total", False),
+        ("layer-0/.ATTRIBUTES/OBJECT_CONFIG_JSON", False),
+        ("encoder/layer_with_weights-6/kernel (unused)", False),
+        ("encoder/layer_with_weights-6/kernel", True),
+        ("masked_lm/dense/kernel", True),
+    ],
+)
+def test_what_is_no_weight(name, is_weight):
+    assert coverage.matches(FORMAT.not_weights, name) != is_weight

@@ -5,15 +5,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import open_checkpoint, state_dict
-from bert_tf.checkpoints.formats import tf_hub_files
+from bert_tf.checkpoints import open_checkpoint, reading
+from bert_tf.checkpoints.formats.tf_hub import TensorFlowHub
 from bert_tf.errors import InputError
 from tests.checkpoints import hub_exports, samples
+from tests.modeling import harness
+
+FORMAT = TensorFlowHub()
 
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory):
-    """(directory, `Contents`) of an export with a masked LM; read only."""
+    """(directory, `StateDict`) of an export with a masked LM; read only."""
     return hub_exports.saved_model(tmp_path_factory.mktemp("hub"), "pretrain")
 
 
@@ -26,8 +29,8 @@ def copy(export, tmp_path):
 def test_an_export_with_masked_lm(export):
     directory, wanted = export
     checkpoint = open_checkpoint(directory)
-    assert checkpoint.format == "tf_hub" and checkpoint.config == wanted.config
-    found, report = state_dict.read(checkpoint)
+    assert checkpoint.format.name == "tf_hub" and checkpoint.config == wanted.config
+    found, report = reading.read(checkpoint)
     samples.assert_equal_arrays(found.arrays, wanted.arrays)
     assert found.kind == "pretrain" and found.do_lower_case is True
     assert report.not_weights == ("do_lower_case",)
@@ -38,7 +41,7 @@ def test_an_export_with_masked_lm(export):
 
 def test_an_encoder_alone_and_cased(tmp_path):
     directory, wanted = hub_exports.saved_model(tmp_path, lower_case=False)
-    found, _ = state_dict.read(open_checkpoint(directory))
+    found, _ = reading.read(open_checkpoint(directory))
     samples.assert_equal_arrays(found.arrays, wanted.arrays)
     assert found.kind == "encoder" and found.do_lower_case is False
 
@@ -49,7 +52,7 @@ def test_nothing_of_the_graph_is_run(export, monkeypatch):
 
     monkeypatch.setattr(tf.saved_model, "load", run)
     monkeypatch.setattr(tf.compat.v1.saved_model, "load", run)
-    state_dict.read(open_checkpoint(export[0]))
+    reading.read(open_checkpoint(export[0]))
 
 
 @pytest.mark.parametrize(
@@ -59,17 +62,17 @@ def test_nothing_of_the_graph_is_run(export, monkeypatch):
 )
 def test_an_export_is_found_by_its_directory_or_a_part(part, export):
     directory, _ = export
-    assert tf_hub_files.find(str(directory / part)).rstrip("/") == str(directory)
-    assert open_checkpoint(directory / part).format == "tf_hub"
+    assert FORMAT.find(str(directory / part)).rstrip("/") == str(directory)
+    assert open_checkpoint(directory / part).format.name == "tf_hub"
 
 
 def test_a_part_is_found_from_inside_and_what_is_none_is_not(export, monkeypatch):
     directory, _ = export
     monkeypatch.chdir(directory)
-    assert tf_hub_files.find("variables/variables") == str(directory)
-    assert tf_hub_files.find("variables/nothing") is None
+    assert FORMAT.find("variables/variables") == str(directory)
+    assert FORMAT.find("variables/nothing") is None
     monkeypatch.chdir(directory / "variables")
-    assert tf_hub_files.find("variables") == str(directory)
+    assert FORMAT.find("variables") == str(directory)
 
 
 def test_dropout_comes_from_what_keras_left(copy):
@@ -117,7 +120,7 @@ def cut_values(copy):
 def test_a_damaged_export(damage, said, copy):
     damage(copy)
     with pytest.raises(InputError, match=said):
-        state_dict.read(open_checkpoint(copy))
+        reading.read(open_checkpoint(copy))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_a_damaged_export(damage, said, copy):
     [
         (
             {"dense/kernel": (2, 3), "dense/bias": (3,)},
-            "no BERT encoder.*no variable word_embeddings/embeddings of 2 axes. It holds 3",
+            "not of a BERT encoder.*no variable word_embeddings/embeddings of 2 axes. It holds 3",
         ),
         (
             {
@@ -150,8 +153,8 @@ def test_a_module_of_tensorflow_1(scope, tmp_path):
     """Names of the released code, under the scope of the graph it was loaded into or none."""
     directory, wanted = hub_exports.module(tmp_path, "pretrain", scope=scope)
     checkpoint = open_checkpoint(directory)
-    assert checkpoint.format == "tf1" and checkpoint.config == wanted.config
-    found, _ = state_dict.read(checkpoint)
+    assert checkpoint.format.name == "tf1" and checkpoint.config == wanted.config
+    found, _ = reading.read(checkpoint)
     samples.assert_equal_arrays(found.arrays, wanted.arrays)
     assert found.kind == "pretrain" and found.do_lower_case is True
     assert pathlib.Path(found.vocab_file) == directory / "assets/vocab.txt"
@@ -159,7 +162,7 @@ def test_a_module_of_tensorflow_1(scope, tmp_path):
 
 def test_a_module_that_does_not_tell_its_heads(tmp_path):
     directory, wanted = hub_exports.module(tmp_path, num_heads=0, lower_case=False)
-    with pytest.raises(InputError, match="number of attention heads. Give .* bert_config.json"):
+    with pytest.raises(InputError, match="number of attention heads. Put .* bert_config.json"):
         open_checkpoint(directory)
     (directory / "bert_config.json").write_text(wanted.config.to_json())
     checkpoint = open_checkpoint(directory)
@@ -171,3 +174,70 @@ def test_a_saved_model_of_tensorflow_1_that_is_no_module(tmp_path):
     (directory / "tfhub_module.pb").unlink()
     with pytest.raises(InputError, match="has no tfhub_module.pb"):
         open_checkpoint(directory)
+
+
+# What an export of Model Garden 2.20 named the variables of a layer.
+LAYER = (
+    [f"self_attention/{p}/{k}" for p in ("query", "key", "value") for k in ("kernel", "bias")]
+    + [f"self_attention/attention_output/{kind}" for kind in ("kernel", "bias")]
+    + [f"{part}/{kind}" for part in ("intermediate", "output") for kind in ("kernel", "bias")]
+    + [f"{part}_layer_norm/{k}" for part in ("self_attention", "output") for k in ("gamma", "beta")]
+)
+OUTSIDE = [
+    "word_embeddings/embeddings",
+    "position_embedding/embeddings",
+    "type_embeddings/embeddings",
+    "embeddings/layer_norm/gamma",
+    "embeddings/layer_norm/beta",
+    "pooler_transform/kernel",
+    "pooler_transform/bias",
+]
+MASKED_LM = [
+    "bert/cls/predictions/output_bias/bias",
+    "bert/cls/predictions/transform/dense/kernel",
+    "bert/cls/predictions/transform/dense/bias",
+    "bert/cls/predictions/transform/LayerNorm/gamma",
+    "bert/cls/predictions/transform/LayerNorm/beta",
+]
+
+
+@pytest.mark.parametrize(
+    ("top", "wanted"),
+    [
+        (
+            "encoder",
+            OUTSIDE + [f"transformer/layer_{index}/{name}" for index in (0, 1) for name in LAYER],
+        ),
+        ("masked_lm", MASKED_LM),
+    ],
+)
+def test_names_are_those_of_an_export(top, wanted):
+    table = FORMAT.rows(harness.config(num_hidden_layers=2))
+    found = [name for row in table for name in row.names if row.path.startswith(top)]
+    assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        ("bert_model/word_embeddings/embeddings", "word_embeddings/embeddings"),
+        ("bert_model/embedding_postprocessor/type_embeddings", "type_embeddings/embeddings"),
+        ("bert_model/embedding_postprocessor/position_embeddings", "position_embedding/embeddings"),
+        ("bert_model/embedding_postprocessor/layer_norm/beta", "embeddings/layer_norm/beta"),
+        (
+            "bert_model/encoder/layer_3/self_attention_output/kernel",
+            "transformer/layer_3/self_attention/attention_output/kernel",
+        ),
+        ("bert_model/encoder/layer_3/output/bias", "transformer/layer_3/output/bias"),
+        ("bert_model/pooler_transform/bias", "pooler_transform/bias"),
+        ("cls/predictions/output_bias/bias", "bert/cls/predictions/output_bias/bias"),
+        ("bert_2/cls/predictions/transform/dense/bias", MASKED_LM[2]),
+    ],
+)
+def test_spelling_of_the_first_exports(name, today):
+    assert FORMAT.canonical_name(name) == today
+
+
+def test_names_of_today_stay():
+    names = OUTSIDE + MASKED_LM + [f"transformer/layer_3/{name}" for name in LAYER]
+    assert [FORMAT.canonical_name(name) for name in names] == names
