@@ -16,7 +16,7 @@ class FileServer:
       asked: (path, headers) of each request, in order.
       first: by path, what to answer first: an int, this status; ("break", n), n bytes and then
         the end; ("redirect", address); ("range", header), a partial answer with this range.
-      headers: by path, further headers of complete and partial answers.
+      headers: by path, further headers of answers.
       resumes: whether ranges are answered.
       pause: every answer waits for it.
     """
@@ -50,7 +50,7 @@ class FileServer:
         plan = self.first.get(path, [])
         event = plan.pop(0) if plan else None
         if isinstance(event, int):
-            return _send(handler, event, {"Retry-After": "0"})
+            return _send(handler, event, {"Retry-After": "0", **self.headers.get(path, {})})
         if event and event[0] == "redirect":
             return _send(handler, 302, {"Location": event[1]})
         if event and event[0] == "range":

@@ -34,7 +34,7 @@ FILES = (
 
 def complete(directory: str) -> tuple[str, ...]:
     """Names of a model's files in `directory`, or () if one is missing."""
-    available = set(os.listdir(directory))
+    available = {entry.name for entry in os.scandir(directory) if entry.is_file()}
     try:
         with open(os.path.join(directory, _SHARDS_INDEX), encoding="utf-8") as file:
             shards = set(json.load(file)["weight_map"].values())
@@ -45,11 +45,10 @@ def complete(directory: str) -> tuple[str, ...]:
 
 
 def _wanted(available: set[str], shards: set[str]) -> tuple[str, ...]:
-    """What is read of a model if there is a choice, small files first."""
+    """The files that are read of a model with these files and shards, small ones first."""
     vocabulary = VOCABULARY if VOCABULARY in available else _TOKENIZER
-    weights = (
-        [_WEIGHTS] if _WEIGHTS in available or not shards else [_SHARDS_INDEX, *sorted(shards)]
-    )
+    is_sharded = shards and _WEIGHTS not in available
+    weights = (_SHARDS_INDEX, *sorted(shards)) if is_sharded else (_WEIGHTS,)
     return (_CONFIG, vocabulary, *(name for name in _OPTIONAL if name in available), *weights)
 
 

@@ -18,6 +18,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(download, "WAITS", (0.0,) * len(download.WAITS))
     # huggingface_hub reads its environment variables once, when it is imported.
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_TELEMETRY", True)
     for name, path in (("HF_HUB_CACHE", "hugging_face/hub"), ("HF_TOKEN_PATH", "token")):
         monkeypatch.setattr(huggingface_hub.constants, name, str(tmp_path / path))
     with socket.socket() as closed:

@@ -262,6 +262,15 @@ def test_a_damaged_file_of_the_libraries_cache_is_not_linked(server, place, name
     assert not any(path.is_symlink() for path in place.iterdir())
 
 
+@pytest.mark.parametrize("name", CACHED)
+def test_a_snapshot_whose_blob_was_removed_is_not_linked(server, place, name):
+    (write_snapshot() / name).resolve().unlink()
+    serve_repository(server)
+    hugging_face.fetch(MODEL, str(place))
+    assert held(place)[name] == REPOSITORY[name]
+    assert not any(path.is_symlink() for path in place.iterdir())
+
+
 def test_a_file_of_the_libraries_cache_that_is_not_the_known_one_is_not_linked(
     server, place, monkeypatch
 ):

@@ -208,6 +208,16 @@ def test_a_repository_that_is_not_there(server, status, message):
         presets.resolve("google-bert/bert-base-uncasd")
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_the_host_s_own_words_about_a_gated_repository_are_passed_on(server, status):
+    words = "Access to model owner/model is restricted."
+    path = "/api/models/owner/model/revision/main"
+    server.headers[path] = {"X-Error-Code": "GatedRepo", "X-Error-Message": words}
+    server.first[path] = [status]
+    with pytest.raises(InputError, match=rf"status {status} \({words}\).*log in with `hf auth lo"):
+        presets.resolve("owner/model")
+
+
 def test_a_link_into_a_cache_that_was_emptied_is_fetched_again(server, home, monkeypatch):
     path = presets.resolve(NAME)
     elsewhere = home / "elsewhere"
