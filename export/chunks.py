@@ -15,6 +15,10 @@ from bert_tf.text.vocab import Vocabulary
 # Indices of the special ids in the pool that `TextRows` gathers from.
 _PAD, _CLS, _SEP, _NUM_SPECIAL = 0, 1, 2, 3
 
+# Lengths are padded to a multiple of this. Each new shape costs the CPU library a few milliseconds
+# once; each padded position costs as much as a real one every time.
+LENGTH_MULTIPLE = 4
+
 
 class TextRows:
     """Rows packed as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`, truncated longest first.
@@ -126,7 +130,6 @@ def compute(
     function: Callable[[dict[str, tf.Tensor]], tf.Tensor],
     num_outputs: int,
     chunk_rows: int,
-    multiple: int,
 ) -> tf.Tensor:
     """Applies `function` to a batch, chunk by chunk.
 
@@ -137,7 +140,6 @@ def compute(
       function: from the encoder's inputs, int32 [B' T] each, to float32 [B' C].
       num_outputs: C.
       chunk_rows: maximum rows of a chunk.
-      multiple: lengths are padded to a multiple of it, so that few shapes occur.
 
     Returns:
       float32 [B C], in the order of the batch. An empty batch gives an empty tensor.
@@ -152,7 +154,9 @@ def compute(
     def add_chunk(index: tf.Tensor, outputs: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
         chunk = order[index * chunk_rows : (index + 1) * chunk_rows]  # [B']
         longest = rows.lengths[chunk[-1]]
-        length = tf.minimum((longest + multiple - 1) // multiple * multiple, rows.max_length)
+        length = tf.minimum(
+            (longest + LENGTH_MULTIPLE - 1) // LENGTH_MULTIPLE * LENGTH_MULTIPLE, rows.max_length
+        )
         output = tf.ensure_shape(function(rows.batch(chunk, length)), [None, num_outputs])
         return index + 1, outputs.write(index, output)
 

@@ -11,10 +11,6 @@ from export import chunks
 TEXT_SIGNATURE = "serving_default"
 IDS_SIGNATURE = "ids"
 
-# Lengths are padded to a multiple of this. Each new shape costs the CPU library a few milliseconds
-# once; each padded position costs as much as a real one every time.
-_LENGTH_MULTIPLE = 4
-
 
 def text_names(num_texts: int) -> tuple[str, ...]:
     """Names of the inputs of the text signature."""
@@ -84,7 +80,7 @@ class ServingModule(tf.Module):
     def _answer(self, rows: chunks.TextRows | chunks.IdRows) -> dict[str, tf.Tensor]:
         """The outputs for some rows; every one has a batch dimension."""
         logits = chunks.compute(
-            rows, self._logits, self._metadata.num_outputs, self._chunk_rows, _LENGTH_MULTIPLE
+            rows, self._logits, self._metadata.num_outputs, self._chunk_rows
         )  # [B C]
         if self._metadata.kind == "regress":
             return {"score": logits[:, 0], "logits": logits}

@@ -70,9 +70,14 @@ class Vocabulary:
         return bytes(token.startswith("##") and len(token) > 2 for token in self.tokens)
 
     @property
+    def text(self) -> str:
+        """The content of a vocab.txt: each token, followed by a line feed."""
+        return "".join(f"{token}\n" for token in self.tokens)
+
+    @property
     def sha256(self) -> str:
-        """Hash of the tokens, each followed by a line feed: the same for CRLF and LF files."""
-        return hashlib.sha256("".join(f"{token}\n" for token in self.tokens).encode()).hexdigest()
+        """Hash of `text`: the same for CRLF and LF files."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def from_file(path: files.StrPath, what: str = "--vocab_file") -> Vocabulary:
@@ -122,7 +127,7 @@ def _tokenizer_json_tokens(text: str, source: str) -> list[str]:
 def copy(source: files.StrPath, path: files.StrPath) -> None:
     """Copies a vocabulary file to a vocab.txt: byte for byte if `source` is a vocab.txt."""
     if os.fspath(source).endswith(".json"):
-        files.write_text(path, "".join(f"{token}\n" for token in from_file(source).tokens))
+        files.write_text(path, from_file(source).text)
         return
     with files.replacing(path) as temporary:
         shutil.copyfile(source, temporary)

@@ -72,7 +72,7 @@ def _learn(options: LearnVocabulary, paths: list[str], eval_paths: list[str] | N
         raise _too_little_text(options, len(learned), len(reserved))
     vocabulary = vocab.Vocabulary([*reserved, *learned], source="the learned vocabulary")
     texts = _texts(options, counted, eval_paths)
-    _write(vocabulary, options.output_file)
+    files.write_text(options.output_file, vocabulary.text)
     print(
         f"Wrote {options.output_file}: {len(vocabulary)} tokens, of which {len(reserved)} special "
         f"and [unused], {len(spelling)} for {len(chars)} characters, "
@@ -155,7 +155,7 @@ def _extend(
         )
     vocabulary = extension.extended(base, [new.word for new in words])
     texts = _texts(options, counted, eval_paths)
-    _write(vocabulary, options.output_file)
+    files.write_text(options.output_file, vocabulary.text)
     print("    id  was              count  tokens  word")
     for slot, new in zip(slots, words, strict=False):
         tokens = new.num_tokens or "[UNK]"
@@ -166,10 +166,6 @@ def _extend(
     )
     _print_size(counted)
     _print_fit(texts, {"before": base, "after": vocabulary}, options.do_lower_case)
-
-
-def _write(vocabulary: vocab.Vocabulary, path: str) -> None:
-    files.write_text(path, "".join(f"{token}\n" for token in vocabulary.tokens))
 
 
 def _texts(

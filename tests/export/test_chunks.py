@@ -23,7 +23,7 @@ def largest_id_and_width(rows_lengths):
         tf.repeat(tf.range(tf.size(rows_lengths)) + 7, rows_lengths - 2), rows_lengths - 2
     )
     rows = chunks.TextRows(ids, None, VOCABULARY, 53)
-    return chunks.compute(rows, function, 2, chunk_rows=5, multiple=4)
+    return chunks.compute(rows, function, 2, chunk_rows=5)
 
 
 @pytest.mark.parametrize("num_rows", [0, 1, 2, 5, 6, 31])
