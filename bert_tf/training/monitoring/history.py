@@ -1,12 +1,12 @@
-"""`metrics.jsonl`: the course of a run, a JSON object a line, as it is read back.
+"""Reads `metrics.jsonl`, the log of a run: a JSON object per line.
 
 Every line has `step`, the number of updates done, and `time`, seconds since 1970. A line without
-`event` holds values at that step: losses, accuracies, norms, speeds; null stands for one that was
-not finite. The events:
+`event` holds values at that step: losses, accuracies, norms, speeds; null means not finite. The
+events:
 
-    start        `number` 1, 2, ... of the process that trains; `seconds_before`, how long those
-                 before it ran; `last_step`, the last one logged by then, above `step` where a
-                 restart runs updates again; what else the caller tells, e.g. `environment`
+    start        `number` 1, 2, ... of the process that trains; `seconds_before`, how long the
+                 earlier ones ran; `last_step`, the last one logged by then, above `step` where a
+                 restart runs updates again; further details such as `environment`
     phase        the updates from here on have the sizes in `sizes`
     evaluation   `metrics` of these weights on held-out data
     interrupted  the run was asked to stop
@@ -16,9 +16,12 @@ not finite. The events:
 import dataclasses
 import json
 import math
+import os
+from typing import Any
 
 NAME = "metrics.jsonl"
 _NOT_VALUES = ("step", "time", "event")
+_Line = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,99 +29,88 @@ class History:
     """The lines of a run.
 
     Attributes:
-      lines: list of dicts, in the order of the file.
-      num_damaged: int, lines that could not be read, e.g. one that a kill cut off.
+      lines: in the order of the file.
+      num_damaged: lines that could not be read, e.g. one that a kill cut off.
     """
 
-    lines: list
+    lines: list[_Line]
     num_damaged: int = 0
 
-    def up_to(self, step):
+    def up_to(self, step: int) -> "History":
         """The history without what came after `step` updates."""
         kept = [line for line in self.lines if line["step"] <= step]
         return History(kept, self.num_damaged)
 
-    def events(self, kind):
+    def events(self, kind: str) -> list[_Line]:
         """The lines of one kind of event."""
         return [line for line in self.lines if line.get("event") == kind]
 
-    def names(self):
+    def names(self) -> list[str]:
         """Names of the values, in the order of their first line."""
-        found = {}
-        for line in self.lines:
-            if "event" not in line:
-                found |= dict.fromkeys(line)
-        return [name for name in found if name not in _NOT_VALUES]
+        lines = (line for line in self.lines if "event" not in line)
+        names = dict.fromkeys(name for line in lines for name in line)
+        return [name for name in names if name not in _NOT_VALUES]
 
-    def series(self, name):
-        """Steps and values of one name.
-
-        Returns:
-          (list of int, list of float), NaN for a value that was not finite.
-        """
+    def series(self, name: str) -> tuple[list[int], list[float]]:
+        """Steps and values of one name; NaN for a value that was not finite."""
         lines = [line for line in self.lines if "event" not in line and name in line]
         return [line["step"] for line in lines], [_number(line[name]) for line in lines]
 
-    def evaluations(self):
-        """Dict from step to metrics; of two evaluations of one step the later counts."""
+    def evaluations(self) -> dict[int, dict[str, float]]:
+        """Metrics by step; of two evaluations of one step the later counts."""
         return {
             line["step"]: {name: _number(value) for name, value in line["metrics"].items()}
             for line in self.events("evaluation")
         }
 
-    def phases(self):
-        """The first lines of the phases; a restart that tells its phase again begins none."""
-        found = []
+    def phases(self) -> list[_Line]:
+        """The first lines of the phases; the same phase logged again is not a new one."""
+        phases: list[_Line] = []
         for line in self.events("phase"):
-            if not found or line["sizes"] != found[-1]["sizes"]:
-                found.append(line)
-        return found
+            if not phases or line["sizes"] != phases[-1]["sizes"]:
+                phases.append(line)
+        return phases
 
     @property
-    def last_step(self):
+    def last_step(self) -> int:
         """The largest number of updates in it, or 0."""
         return max((line["step"] for line in self.lines), default=0)
 
     @property
-    def seconds(self):
-        """How long the processes ran, updates that were run again included."""
+    def seconds(self) -> float:
+        """How long the processes ran, repeated updates included."""
         starts = self.events("start")
         if not starts:
             return 0.0
         return starts[-1]["seconds_before"] + self.lines[-1]["time"] - starts[-1]["time"]
 
     @property
-    def state(self):
-        """ "complete", "interrupted", or "unfinished": it runs, or was killed."""
+    def state(self) -> str:
+        """One of "complete", "interrupted" and "unfinished", which is running or was killed."""
         last = self.lines[-1].get("event") if self.lines else None
-        return {"end": "complete", "interrupted": "interrupted"}.get(last, "unfinished")
+        return {"end": "complete", "interrupted": "interrupted"}.get(last or "", "unfinished")
 
 
-def read(path):
+def read(path: str | os.PathLike[str]) -> History:
     """Reads a file; a missing one is an empty history.
 
-    Lines that are damaged are counted and left out: they are there to be looked at, and nothing
-    that a run computes depends on them.
+    Damaged lines are counted and left out, because nothing that a run computes depends on them.
     """
     try:
         with open(path, "rb") as file:
-            found = [_parse(line) for line in file if line.strip()]
+            parsed = [_parse(line) for line in file if line.strip()]
     except FileNotFoundError:
         return History([])
-    lines = [line for line in found if line is not None]
-    return History(lines, len(found) - len(lines))
+    lines = [line for line in parsed if line is not None]
+    return History(lines, len(parsed) - len(lines))
 
 
-def to_line(values):
-    """One line of the file, bytes.
-
-    Args:
-      values: dict; numbers that are not finite become null, which every reader of JSON knows.
-    """
+def to_line(values: _Line) -> bytes:
+    """A line of the file; numbers that are not finite become null, which is standard JSON."""
     return (json.dumps(_finite(values), ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _parse(line):
+def _parse(line: bytes) -> _Line | None:
     try:
         values = json.loads(line)
     except ValueError:
@@ -126,22 +118,22 @@ def _parse(line):
     is_good = isinstance(values, dict) and all(
         isinstance(values.get(name), kind) for name, kind in (("step", int), ("time", int | float))
     )
-    return values if is_good and _is_whole_event(values) else None
+    return values if is_good and _is_complete_event(values) else None
 
 
-_EVENT_KEYS = {
+_EVENT_KEYS: dict[str, dict[str, Any]] = {
     "start": {"number": int, "seconds_before": int | float, "last_step": int},
     "phase": {"sizes": dict},
     "evaluation": {"metrics": dict},
 }
 
 
-def _is_whole_event(values):
-    wanted = _EVENT_KEYS.get(values.get("event"), {})
+def _is_complete_event(values: _Line) -> bool:
+    wanted = _EVENT_KEYS.get(values.get("event", ""), {})
     return all(isinstance(values.get(name), kind) for name, kind in wanted.items())
 
 
-def _finite(value):
+def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -152,5 +144,5 @@ def _finite(value):
     return value if math.isfinite(value) else None
 
 
-def _number(value):
+def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan

@@ -1,36 +1,48 @@
-"""What a run does, step by step: into `metrics.jsonl` and to TensorBoard.
+"""Logs a run step by step, to `metrics.jsonl` and for TensorBoard.
 
-Both are for people: a full disk costs lines and a warning, never the run.
+Both are only looked at: a full disk costs lines and a warning, never the run.
 """
 
+import io
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
+from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.training.monitoring import history
-from bert_tf.training.monitoring.event_file import EventFile
+
+_VERSION = "brain.Event:2"  # without it TensorBoard ignores the start message
 
 
 class MetricsLog:
     """Writes the lines that `history` describes.
 
     A restart drops the lines of updates that it will run again. Each line is one write to the end
-    of the file, so that a kill loses a piece of a line at most, which the next start removes.
+    of the file, so that a kill cuts off one line at most, which the next start removes.
 
     Args:
-      directory: str, the model directory; `metrics.jsonl` and `tensorboard/` are in it.
-      step: int, updates done, those of the restored state.
-      is_writer: bool; of several worker processes only the chief writes.
+      directory: the model directory; `metrics.jsonl` and `tensorboard/` are in it.
+      step: updates behind the restored state.
+      is_writer: of several worker processes only the chief writes.
       clock: gives seconds since 1970.
-      **details: dicts that the line of this start is to hold, e.g. `environment=...`.
+      **details: what else the line of this start holds, e.g. `environment=...`.
     """
 
-    def __init__(self, directory, step, *, is_writer=True, clock=time.time, **details):
+    def __init__(
+        self,
+        directory: str,
+        step: int,
+        *,
+        is_writer: bool = True,
+        clock: Callable[[], float] = time.time,
+        **details: dict[str, Any],
+    ) -> None:
         self._clock = clock
-        self._file = self._events = None
+        self._file: io.RawIOBase | None = None
         self._is_broken = self._has_warned = False
         if not is_writer:
             return
@@ -51,81 +63,111 @@ class MetricsLog:
             **details,
         )
 
-    def add(self, step, values):
-        """Logs values at a step.
-
-        Args:
-          step: int, updates done.
-          values: dict from name to a number, or to what `float` makes one of.
-        """
+    def add(self, step: int, values: Mapping[str, SupportsFloat]) -> None:
+        """Logs values after `step` updates."""
         self._write(step, _numbers(values))
 
-    def evaluation(self, step, metrics):
+    def evaluation(self, step: int, metrics: Mapping[str, SupportsFloat]) -> None:
         """Logs metrics on held-out data of the weights after `step` updates.
 
-        Args:
-          step: int.
-          metrics: dict from name to number; those of the name of a training value are drawn
-            into the same figure.
+        A metric with the name of a training value appears in the same figure.
         """
-        metrics = _numbers(metrics)
-        self._write(step, {"event": "evaluation", "metrics": metrics}, prefix="eval/")
+        values = {"event": "evaluation", "metrics": _numbers(metrics)}
+        self._write(step, values, prefix="eval/")
 
-    def phase(self, step, sizes):
+    def phase(self, step: int, sizes: Mapping[str, int]) -> None:
         """Logs that a phase begins after `step` updates.
 
         Args:
-          step: int.
-          sizes: dict, e.g. `{"max_seq_length": 512, "train_batch_size": 64}`.
+          sizes: e.g. `{"max_seq_length": 512, "train_batch_size": 64}`.
         """
         self.event(step, "phase", sizes=sizes)
 
-    def event(self, step, kind, **details):
+    def event(self, step: int, kind: str, **details: Any) -> None:
         """Logs an event of another kind, see `history`, e.g. "end" or "interrupted"."""
         self._write(step, {"event": kind} | details)
 
-    def close(self):
-        """Ends both files."""
+    def close(self) -> None:
+        """Closes both files."""
         if self._file:
             self._file.close()
             self._guarded(self._events.close)
         self._file = None
 
-    def _write(self, step, values, prefix=""):
+    def _write(self, step: int, values: dict[str, Any], prefix: str = "") -> None:
         if not self._file:
             return
         now = self._clock()
         line = history.to_line({"step": int(step), "time": round(now, 3)} | values)
-        self._guarded(self._append, line)
+        self._guarded(self._append, self._file, line)
         scalars = values.get("metrics", {}) if "event" in values else values
         if scalars:
             scalars = {prefix + name: value for name, value in scalars.items()}
             self._guarded(self._events.add, int(step), now, scalars)
         self._guarded(self._events.flush)
 
-    def _append(self, line):
-        # The line end closes what a full disk has left of the line before.
+    def _append(self, file: io.RawIOBase, line: bytes) -> None:
+        # The line end completes what a full disk has left of the line before.
         line = b"\n" + line if self._is_broken else line
         self._is_broken = True
-        if self._file.write(line) < len(line):
+        if (file.write(line) or 0) < len(line):
             raise OSError("only part of a line was written")
         self._is_broken = False
 
-    def _guarded(self, function, *arguments):
+    def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
         try:
             function(*arguments)
         except (OSError, tf.errors.OpError) as error:
             if not self._has_warned:
                 print(
-                    f"WARNING: {self._path} or tensorboard/ beside it cannot be written ({error}). "
-                    "The run goes on; its curves will have gaps.",
+                    f"WARNING: {self._path} or tensorboard/ next to it cannot be written ({error})."
+                    " The run continues; its curves will have gaps.",
                     file=sys.stderr,
                     flush=True,
                 )
             self._has_warned = True
 
 
-def _numbers(values):
+def _numbers(values: Mapping[str, SupportsFloat]) -> dict[str, float]:
     return {
         name: value if isinstance(value, int) else float(value) for name, value in values.items()
     }
+
+
+class EventFile:
+    """A file of scalars for TensorBoard: TFRecords of `Event` messages.
+
+    A restart tells TensorBoard where it resumes, so that the curves show every step once; the
+    writer of `tf.summary` cannot do that.
+
+    Args:
+      directory: TensorBoard reads its files in the order of their names.
+      number: of the process among those of the run, 1, 2, ...
+      step: updates done; TensorBoard drops what earlier files hold of later ones.
+      seconds: since 1970.
+    """
+
+    def __init__(self, directory: str, number: int, step: int, seconds: float) -> None:
+        os.makedirs(directory, exist_ok=True)
+        name = f"events.out.tfevents.{int(seconds):010d}.{number:05d}"
+        self._writer = tf.io.TFRecordWriter(os.path.join(directory, name))
+        self._write(tf.compat.v1.Event(wall_time=seconds, file_version=_VERSION))
+        start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
+        self._write(tf.compat.v1.Event(wall_time=seconds, step=step + 1, session_log=start))
+
+    def add(self, step: int, seconds: float, values: Mapping[str, float]) -> None:
+        """Writes scalars by tag; `seconds` counts from 1970."""
+        scalars = [
+            tf.compat.v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()
+        ]
+        summary = tf.compat.v1.Summary(value=scalars)
+        self._write(tf.compat.v1.Event(wall_time=seconds, step=step, summary=summary))
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _write(self, event: Any) -> None:
+        self._writer.write(event.SerializeToString())
