@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from bert_tf.checkpoints.formats.base import CONVERSION_FILE, write_conversion
 from bert_tf.checkpoints.hub import cache
 from bert_tf.checkpoints.hub.download import Source, download
-from bert_tf.checkpoints.hub.preset_table import CONFIG, INDEX, VALUES, VOCABULARY, Preset
+from bert_tf.checkpoints.hub.preset_table import INDEX_FILE, VALUES_FILE, Preset
+from bert_tf.checkpoints.model_directory import CONFIG_FILE, VOCAB_FILE
 from bert_tf.checkpoints.state_dict import StateDict
 from bert_tf.config import from_file
 from bert_tf.errors import InputError
 
 TITLE = "Google's bucket bert_models"
-NAMES = (CONFIG, VOCABULARY, INDEX, VALUES)
-FILES = f"{CONFIG}, {VOCABULARY}, {INDEX} and {VALUES}, which the archive holds"
+NAMES = (CONFIG_FILE, VOCAB_FILE, INDEX_FILE, VALUES_FILE)
+FILES = f"{', '.join(NAMES[:-1])} and {VALUES_FILE}, which the archive holds"
 
 _ARCHIVE = "archive.zip"
 # A released archive holds about as many bytes as it has; one that unpacks to far more is a trap.
@@ -43,7 +44,7 @@ def fetch(preset: Preset, directory: str) -> tuple[dict[str, str], dict[str, str
     try:
         extract(path, directory, NAMES)
         sha256s = cache.verified(directory, NAMES, preset.sha256s, preset.name)
-        config = from_file(os.path.join(directory, CONFIG), CONFIG)
+        config = from_file(os.path.join(directory, CONFIG_FILE), CONFIG_FILE)
     except InputError:
         os.remove(path)
         raise

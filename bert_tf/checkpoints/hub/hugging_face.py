@@ -12,31 +12,29 @@ from huggingface_hub.utils import build_hf_headers, validate_repo_id
 from bert_tf import config
 from bert_tf.checkpoints import architectures
 from bert_tf.checkpoints.formats.base import CONVERSION_FILE, read_json
+from bert_tf.checkpoints.formats.hugging_face import CONFIG_FILE
+from bert_tf.checkpoints.formats.safetensors_files import INDEX, SINGLE
 from bert_tf.checkpoints.hub import cache, preset_table
 from bert_tf.checkpoints.hub.download import Source, download, repeated
-from bert_tf.checkpoints.hub.preset_table import VOCABULARY, Preset
+from bert_tf.checkpoints.hub.preset_table import Preset
+from bert_tf.checkpoints.model_directory import VOCAB_FILE
 from bert_tf.errors import InputError
 
-_CONFIG = "config.json"
 _TOKENIZER = "tokenizer.json"  # holds the vocabulary too
-_WEIGHTS = "model.safetensors"
-_SHARDS_INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 # Read if they are there: casing, and what our own conversions write in addition.
 _OPTIONAL = ("tokenizer_config.json", "added_tokens.json", CONVERSION_FILE, "pooler.safetensors")
 _TIMEOUT = 60.0  # seconds, for the listing
 
 TITLE = "Hugging Face"
-FILES = (
-    f"{_CONFIG}, {_WEIGHTS} (or {_SHARDS_INDEX} and its shards) and {VOCABULARY} (or {_TOKENIZER})"
-)
+FILES = f"{CONFIG_FILE}, {SINGLE} (or {INDEX} and its shards) and {VOCAB_FILE} (or {_TOKENIZER})"
 
 
 def complete(directory: str) -> tuple[str, ...]:
     """Names of a model's files in `directory`, or () if one is missing."""
     available = {entry.name for entry in os.scandir(directory) if entry.is_file()}
     try:
-        with open(os.path.join(directory, _SHARDS_INDEX), encoding="utf-8") as file:
+        with open(os.path.join(directory, INDEX), encoding="utf-8") as file:
             shards = set(json.load(file)["weight_map"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         shards = set()
@@ -46,10 +44,10 @@ def complete(directory: str) -> tuple[str, ...]:
 
 def _wanted(available: set[str], shards: set[str]) -> tuple[str, ...]:
     """The files that are read of a model with these files and shards, small ones first."""
-    vocabulary = VOCABULARY if VOCABULARY in available else _TOKENIZER
-    is_sharded = shards and _WEIGHTS not in available
-    weights = (_SHARDS_INDEX, *sorted(shards)) if is_sharded else (_WEIGHTS,)
-    return (_CONFIG, vocabulary, *(name for name in _OPTIONAL if name in available), *weights)
+    vocabulary = VOCAB_FILE if VOCAB_FILE in available else _TOKENIZER
+    is_sharded = shards and SINGLE not in available
+    weights = (INDEX, *sorted(shards)) if is_sharded else (SINGLE,)
+    return (CONFIG_FILE, vocabulary, *(name for name in _OPTIONAL if name in available), *weights)
 
 
 def fetch(preset: Preset, directory: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -69,10 +67,10 @@ def fetch(preset: Preset, directory: str) -> tuple[dict[str, str], dict[str, str
     sha256s = {}
     for name, source in _sources(preset, listing).items():
         sha256s[name] = download(source, os.path.join(directory, name))
-        if name == _CONFIG:  # refuses another architecture before its weights are fetched
+        if name == CONFIG_FILE:  # refuses another architecture before its weights are fetched
             path = os.path.join(directory, name)
             architectures.check_model_type(read_json(path).get("model_type"), path)
-            config.from_file(path, _CONFIG)
+            config.from_file(path, CONFIG_FILE)
     return {"url": preset.address, "commit": str(listing.sha)}, sha256s
 
 
@@ -80,7 +78,7 @@ def _snapshot(preset: Preset) -> str | None:
     """The directory of the revision in the cache of Hugging Face's own libraries."""
     older = [alias for alias, name in preset_table.ALIASES.items() if name == preset.location]
     for location in (preset.location, *older):
-        path = try_to_load_from_cache(location, _CONFIG, revision=preset.revision)
+        path = try_to_load_from_cache(location, CONFIG_FILE, revision=preset.revision)
         if isinstance(path, str):
             return os.path.dirname(path)
     return None
@@ -139,11 +137,11 @@ def _listing(preset: Preset) -> ModelInfo:
 def _sources(preset: Preset, listing: ModelInfo) -> dict[str, Source]:
     """Where to fetch what a repository's model needs, by file; small files first."""
     entries = {entry.rfilename: entry for entry in listing.siblings or ()}
-    shards = set(filter(_SHARD.fullmatch, entries)) if _SHARDS_INDEX in entries else set()
+    shards = set(filter(_SHARD.fullmatch, entries)) if INDEX in entries else set()
     names = _wanted(set(entries), shards)
     for name in names:
         if name not in entries:
-            more = "Other formats are not fetched. " if name == _WEIGHTS else ""
+            more = "Other formats are not fetched. " if name == SINGLE else ""
             listed = ", ".join(sorted(entries)[:20]) or "nothing"
             raise InputError(
                 f"{preset.name} has no {name}. {more}Its repository lists: {listed}. A revision "
