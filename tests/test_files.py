@@ -1,4 +1,4 @@
-"""Files are found or their absence explained; what is written is whole or not there."""
+"""Files are found or their absence explained; what is written is complete or not there."""
 
 import os
 import stat
@@ -76,8 +76,8 @@ def test_expand_sorts_and_lists_each_file_once(tmp_path):
     for name in ("c.tfrecord", "a.tfrecord", "b.txt"):
         (tmp_path / name).write_text("x")
     (tmp_path / "d.tfrecord").mkdir()  # a folder is no file
-    found = files.expand(f"{tmp_path}/*.tfrecord, {tmp_path}/b.txt,{tmp_path}/a.*,", "--input_file")
-    assert [os.path.basename(path) for path in found] == ["a.tfrecord", "b.txt", "c.tfrecord"]
+    paths = files.expand(f"{tmp_path}/*.tfrecord, {tmp_path}/b.txt,{tmp_path}/a.*,", "--input_file")
+    assert [os.path.basename(path) for path in paths] == ["a.tfrecord", "b.txt", "c.tfrecord"]
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ def test_defaults_are_those_of_the_fields():
 
 
 def test_every_type():
-    found = parse(
+    options = parse(
         *["--data_dir=d", "--name=n", "--steps=11", "--limit", "13", "--rate=2e-5"],
         *["--nolower", "--whole", "--kind=two"],
     )
-    assert found == Options(
+    assert options == Options(
         data_dir="d",
         name="n",
         steps=11,
@@ -55,7 +55,7 @@ def test_every_type():
         whole=True,
         kind="two",
     )
-    assert [type(value) for value in dataclasses.asdict(found).values()] == [
+    assert [type(value) for value in dataclasses.asdict(options).values()] == [
         *[str, str, int, int, float, bool, bool, str]
     ]
 
@@ -223,5 +223,5 @@ def test_a_flag_may_have_a_name_that_no_field_can_have():
 
 def test_a_tilde_that_the_shell_leaves_is_the_home_directory(monkeypatch):
     monkeypatch.setenv("HOME", "/somewhere")
-    found = parse("--data_dir=~/data", "--name=~")
-    assert (found.data_dir, found.name) == ("/somewhere/data", "~")
+    options = parse("--data_dir=~/data", "--name=~")
+    assert (options.data_dir, options.name) == ("/somewhere/data", "~")

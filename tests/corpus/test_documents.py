@@ -50,9 +50,9 @@ class TestSentences:
 
     def test_a_few_wrong_lines_are_counted_and_marked(self):
         data = "Bücher.\n".encode() * 20 + b"\nB\xfccher.\nTr\xe8s.\nBien.\n\nOui.\n"
-        found = parse(data)
-        assert [document.num_invalid_lines for document in found] == [0, 2, 0]
-        assert found[1].sentences == ["B\ufffdcher.".encode(), "Tr\ufffds.".encode(), b"Bien."]
+        parsed = parse(data)
+        assert [document.num_invalid_lines for document in parsed] == [0, 2, 0]
+        assert parsed[1].sentences == ["B\ufffdcher.".encode(), "Tr\ufffds.".encode(), b"Bien."]
 
     @pytest.mark.parametrize(
         ("data", "counts"),
@@ -79,8 +79,8 @@ class TestSentences:
         )
 
     def test_a_small_unit_behind_others_may_hold_a_wrong_line(self):
-        (found,) = parse(b"Plain.\nFa\xe7ade.\n", number=1)
-        assert found.num_invalid_lines == 1
+        (document,) = parse(b"Plain.\nFa\xe7ade.\n", number=1)
+        assert document.num_invalid_lines == 1
         with pytest.raises(InputError, match="not UTF-8"):
             parse(b"Plain.\nFa\xe7ade.\n" * 20, number=1)
 
@@ -132,17 +132,17 @@ class TestJsonLines:
         assert text[8:16] == "Bob Ross"
         assert text[22:30] == "New York"
         spans = [[22, 30], [8, 16], [0, 3], [12, 24], [12, 16]]
-        (found,) = parse(line(text=text, spans=spans), "jsonl")
-        assert found.sentences == ["Ann saw Bob Ross.", "In New York it rained."]
-        assert found.spans == [[(0, 3), (8, 16)], [(3, 11)]]
-        assert found.num_dropped_spans == 2  # one across the end of a sentence, one overlaps
+        (document,) = parse(line(text=text, spans=spans), "jsonl")
+        assert document.sentences == ["Ann saw Bob Ross.", "In New York it rained."]
+        assert document.spans == [[(0, 3), (8, 16)], [(3, 11)]]
+        assert document.num_dropped_spans == 2  # one across the end of a sentence, one overlaps
 
     def test_spans_of_a_list_of_sentences(self):
         data = line(text=["  Ann left.", " ", "Bob"], spans=[[[2, 5], [0, 4]], [[0, 1]], []])
-        (found,) = parse(data, "jsonl")
-        assert found.sentences == ["Ann left.", "Bob"]
-        assert found.spans == [[(0, 3)], []]
-        assert found.num_dropped_spans == 2
+        (document,) = parse(data, "jsonl")
+        assert document.sentences == ["Ann left.", "Bob"]
+        assert document.spans == [[(0, 3)], []]
+        assert document.num_dropped_spans == 2
 
     def test_without_spans_and_with_none(self):
         assert [
@@ -153,15 +153,15 @@ class TestJsonLines:
         ]
 
     def test_half_a_surrogate_pair_is_counted_and_marked(self):
-        (found,) = parse(b'{"text": "A \\ud83d B \\ud83d\\ude00."}', "jsonl")
-        assert found.sentences == ["A \ufffd B 😀."]
-        assert found.num_invalid_lines == 1
+        (document,) = parse(b'{"text": "A \\ud83d B \\ud83d\\ude00."}', "jsonl")
+        assert document.sentences == ["A \ufffd B 😀."]
+        assert document.num_invalid_lines == 1
 
     def test_wrong_lines_are_counted_and_marked(self):
         data = line(text="Bäume.").encode() * 20 + b'{"text": "B\xe4ume."}\n'
-        found = parse(data, "jsonl")
-        assert [each.num_invalid_lines for each in found] == [0] * 20 + [1]
-        assert found[-1].sentences == ["B\ufffdume."]
+        parsed = parse(data, "jsonl")
+        assert [each.num_invalid_lines for each in parsed] == [0] * 20 + [1]
+        assert parsed[-1].sentences == ["B\ufffdume."]
 
     @pytest.mark.parametrize(
         ("record", "message"),
@@ -211,10 +211,10 @@ class TestWikiExtractor:
     def test_elements(self, end):
         data = (ELEMENT + ELEMENT).replace("\n", end)
         expected = ["Dr. Nolan came.", "He left.", "History.", "Much happened."]
-        found = parse(data, "wikiextractor", first=3)
-        assert [each.sentences for each in found] == [expected, expected]
-        assert [each.source for each in found] == ["file:6", "file:15"]
-        assert [each.num_bytes for each in found] == [len(data) // 2] * 2
+        parsed = parse(data, "wikiextractor", first=3)
+        assert [each.sentences for each in parsed] == [expected, expected]
+        assert [each.source for each in parsed] == ["file:6", "file:15"]
+        assert [each.num_bytes for each in parsed] == [len(data) // 2] * 2
 
     @pytest.mark.parametrize(
         ("text", "expected"),

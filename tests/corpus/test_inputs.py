@@ -24,7 +24,7 @@ def make(directory, *names, content=b"A sentence.\n"):
         path.write_bytes(content)
 
 
-def found(directory, patterns):
+def names_of(directory, patterns):
     joined = ",".join(os.path.join(directory, part) for part in patterns.split(","))
     return [os.path.relpath(path, directory) for path in inputs.find(joined)]
 
@@ -44,29 +44,29 @@ class TestFind:
     )
     def test_files_globs_and_directories(self, tmp_path, patterns, expected):
         make(tmp_path, "a.txt", "b.txt", "d/c.jsonl.gz", "d/e/wiki_00")
-        assert found(tmp_path, patterns) == expected
+        assert names_of(tmp_path, patterns) == expected
 
     def test_a_directory_is_read_without_what_is_no_text(self, tmp_path):
         make(tmp_path, "text", "x.TXT", "part-00000", "a.tar.txt")
         make(tmp_path, ".hidden", ".git/config", "_SUCCESS", "manifest.json", "vocab.txt")
         make(tmp_path, "p.png", "x.tfrecord", "x.tfrecord-00000-of-00008", "x.tar.gz", "x.zip")
         make(tmp_path, "empty.txt", content=b"")
-        assert found(tmp_path, ".") == ["a.tar.txt", "part-00000", "text", "x.TXT"]
+        assert names_of(tmp_path, ".") == ["a.tar.txt", "part-00000", "text", "x.TXT"]
 
     def test_what_is_named_is_read_whatever_its_name(self, tmp_path):
         make(tmp_path, ".hidden", "manifest.json")
-        assert found(tmp_path, ".hidden,manifest.json") == [".hidden", "manifest.json"]
+        assert names_of(tmp_path, ".hidden,manifest.json") == [".hidden", "manifest.json"]
 
     def test_a_name_with_characters_of_globs(self, tmp_path):
         make(tmp_path, "a[1].txt", "a1.txt")
-        assert found(tmp_path, "a[1].txt") == ["a[1].txt"]
+        assert names_of(tmp_path, "a[1].txt") == ["a[1].txt"]
 
     def test_a_file_reached_by_a_link_counts_once(self, tmp_path):
         make(tmp_path, "d/a.txt")
         os.symlink(tmp_path / "d" / "a.txt", tmp_path / "link.txt")
         os.symlink(tmp_path / "d", tmp_path / "d" / "circle")
-        assert found(tmp_path, ".") == ["d/a.txt"]
-        assert found(tmp_path, "link.txt") == ["link.txt"]
+        assert names_of(tmp_path, ".") == ["d/a.txt"]
+        assert names_of(tmp_path, "link.txt") == ["link.txt"]
 
     def test_a_directory_without_text_says_what_it_holds(self, tmp_path):
         make(tmp_path, "d/a.png", "d/e/b.tfrecord")
@@ -96,7 +96,7 @@ class TestFind:
         make(tmp_path, "empty.txt", content=b"")
         make(tmp_path, "folder/a.png")
         with pytest.raises(InputError, match=message):
-            found(tmp_path, patterns)
+            names_of(tmp_path, patterns)
 
     @pytest.mark.parametrize("patterns", ["", " , "])
     def test_no_pattern(self, patterns):

@@ -103,15 +103,15 @@ def test_pieces_of_a_long_text(monkeypatch, unit):
     text = unit * 401
     whole = Splitter().spans(text)
     monkeypatch.setattr(sentences, "_MAX_CHARS", 211)
-    pieces = Splitter().spans(text)
-    assert "".join(text[start:end] for start, end in pieces).replace(" ", "") == text.replace(
+    spans = Splitter().spans(text)
+    assert "".join(text[start:end] for start, end in spans).replace(" ", "") == text.replace(
         " ", ""
     )
     if unit.startswith("Nine"):
-        assert pieces == whole
+        assert spans == whole
         assert len(whole) == 401
     else:
-        assert max(end - start for start, end in pieces) <= 211
+        assert max(end - start for start, end in spans) <= 211
 
 
 def test_a_sentence_beyond_the_limit_is_cut_at_white_space(monkeypatch):

@@ -94,13 +94,13 @@ def dump(texts):
 
 def test_pages_of_a_dump_are_put_together(tmp_path):
     path = write(tmp_path, dump(["a" * 13, "b" * 7, "c" * 29, "é"]))
-    found = list(units.read_units(path, "wikipedia", 20))
-    assert [[page[:2] for page in unit.data] for unit in found] == [
+    all_units = list(units.read_units(path, "wikipedia", 20))
+    assert [[page[:2] for page in unit.data] for unit in all_units] == [
         [("Page 1", "a" * 13), ("Page 2", "b" * 7)],
         [("Page 3", "c" * 29)],
         [("Page 4", "é")],
     ]
-    assert [(unit.number, unit.first, unit.num_bytes) for unit in found] == [
+    assert [(unit.number, unit.first, unit.num_bytes) for unit in all_units] == [
         (0, 2, 20),
         (1, 24, 29),
         (2, 35, 2),
@@ -158,11 +158,12 @@ def test_documents_do_not_depend_on_the_size_of_units(tmp_path, input_format):
     assert len(whole) == (1 if input_format == "text" else 53)
     for size in (1, 2, 3, 7, 31, 101, 307, 1009, 4001, 9973):
         assert parsed(path, input_format, size) == whole
-        found = list(units.read_units(path, input_format, size))
-        assert [unit.number for unit in found] == list(range(len(found)))
+        all_units = list(units.read_units(path, input_format, size))
+        assert [unit.number for unit in all_units] == list(range(len(all_units)))
         if input_format != "wikipedia":
-            assert sum(unit.num_bytes for unit in found) == len(corpus(input_format, 5).encode())
-            assert "".join(unit.data.decode() for unit in found) == corpus(input_format, 5)
+            text = corpus(input_format, 5)
+            assert sum(unit.num_bytes for unit in all_units) == len(text.encode())
+            assert "".join(unit.data.decode() for unit in all_units) == text
 
 
 @pytest.mark.parametrize("input_format", FORMATS)
@@ -182,15 +183,15 @@ def test_units_do_not_depend_on_the_compression(tmp_path, input_format, compress
     data = corpus(input_format, 11).encode()
     plain = list(units.read_units(write(tmp_path, data), input_format, 1009))
     path = write(tmp_path, compress(data[:2003]) + compress(data[2003:]))
-    found = list(units.read_units(path, input_format, 1009))
-    assert [unit._replace(position=0) for unit in found] == [
+    all_units = list(units.read_units(path, input_format, 1009))
+    assert [unit._replace(position=0) for unit in all_units] == [
         unit._replace(position=0) for unit in plain
     ]
-    for cut in (plain, found):
+    for cut in (plain, all_units):
         positions = [unit.position for unit in cut]
         assert positions == sorted(positions)
     assert plain[-1].position == len(data)
-    assert found[-1].position == os.path.getsize(path)
+    assert all_units[-1].position == os.path.getsize(path)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, zstd.compress])
@@ -211,7 +212,7 @@ def test_a_dump_cut_short_between_streams_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("data", "message"),
     [
         ("Bücher.\n".encode("utf-16"), "is UTF-16"),
         (b"\xfe\xff\x00a", "is UTF-16"),
@@ -224,9 +225,9 @@ def test_a_dump_cut_short_between_streams_is_an_error(tmp_path):
     ],
 )
 @pytest.mark.parametrize("input_format", ["sentences", "text", "jsonl", "wikiextractor"])
-def test_refuses_what_is_not_utf8_text(tmp_path, data, found, input_format):
+def test_refuses_what_is_not_utf8_text(tmp_path, data, message, input_format):
     path = write(tmp_path, data)
-    with pytest.raises(InputError, match=found) as error:
+    with pytest.raises(InputError, match=message) as error:
         cut(path, input_format)
     assert path in str(error.value)
 

@@ -283,18 +283,18 @@ def test_the_paragraphs_of_an_article():
 
 
 def test_what_is_left_out_is_counted():
-    found = wikipedia.passages(
+    passages = wikipedia.passages(
         "Moths that live in {{unknown}} fly further than all the others that anybody ever saw or "
         "will ever see in the nights of this world.\n\n"
         "Moths of {{unknown}} and {{unknown}} fly at night.\n\n"
         "Moths have {{ two wings and fly at night.\n\n"
         "Moths fly <ref>at night.\n\n" + "Moths fly. " * 2_000
     )
-    assert found.paragraphs == [
+    assert passages.paragraphs == [
         "Moths that live in fly further than all the others that anybody ever saw or will ever see "
         "in the nights of this world."
     ]
-    assert found[1:] == (3, 1, 1)
+    assert passages[1:] == (3, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Case:
 @pytest.fixture(scope="session")
 def model_directory(tmp_path_factory):
     """Makes a model directory without weights: `model_directory(kind, num_texts)`."""
-    from bert_tf.checkpoints import model_directory as lib
+    from bert_tf.checkpoints.model_directory import ModelMetadata, create
     from bert_tf.config import BertConfig
 
     def make(kind, num_texts, **metadata):
@@ -43,10 +43,10 @@ def model_directory(tmp_path_factory):
         )
         labels = ("zero", "one", "two", "three", "vier") if kind == "classify" else ()
         values = {"task": "test", "do_lower_case": True, "max_seq_length": MAX_SEQ_LENGTH}
-        metadata = lib.ModelMetadata(
+        metadata = ModelMetadata(
             kind=kind, num_texts=num_texts, labels=labels, **(values | metadata)
         )
-        return lib.create(str(folder / "run"), config, str(folder / "tokens.txt"), metadata)
+        return create(str(folder / "run"), config, str(folder / "tokens.txt"), metadata)
 
     return make
 
@@ -56,14 +56,14 @@ def cases(model_directory, tmp_path_factory):
     """Dict from (kind, num_texts) to `Case`."""
     import keras
 
-    from bert_tf.checkpoints import model_directory as lib
+    from bert_tf.checkpoints.model_directory import new_model
     from export import version
 
     keras.utils.set_random_seed(13)
     cases = {}
     for kind, num_texts in (("classify", 1), ("classify", 2), ("regress", 2)):
         directory = model_directory(kind, num_texts)
-        model = lib.new_model(directory.config, directory.metadata)
+        model = new_model(directory.config, directory.metadata)
         base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
         exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
         cases[kind, num_texts] = Case(model, directory, exported)

@@ -85,7 +85,7 @@ def test_equals_the_reference_on_generated_texts(do_lower_case):
 
 
 def check_offsets(text, tokens, offsets, do_lower_case):
-    """Each span holds what its piece is made of, and what no span holds gives no piece."""
+    """Each span holds the source of its wordpiece; text outside of all spans gives none."""
     covered = set()
     for token, (start, end) in zip(tokens, offsets, strict=True):
         assert 0 <= start < end <= len(text)
@@ -107,7 +107,7 @@ def test_equals_the_reference_on_every_kind_of_character(do_lower_case):
     tokens = text_samples.spelling_vocabulary("".join(parts) for parts in words)
     tokenizer, known = WordPieceTokenizer(Vocabulary(tokens), do_lower_case), set(tokens)
     for text, parts in zip(texts, words, strict=True):
-        expected = [piece for word in parts for piece in full_tokenizer.cut(word, known)]
+        expected = [token for word in parts for token in full_tokenizer.cut(word, known)]
         assert tokenizer.tokens(tokenizer.encode(text)) == expected, ascii(text)
         assert tokenizer.tokens(tokenizer.encode_with_offsets(text)[0]) == expected, ascii(text)
 

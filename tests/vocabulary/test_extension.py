@@ -28,7 +28,7 @@ def test_words_come_by_the_tokens_they_save(tokenizer):
         NewWord("unaffable", 3, 3),  # 3 times 2
         NewWord("éü", 3, 0),  # unknown: 3 times its 2 letters
         NewWord("unable", 5, 2),  # 5 times 1
-        NewWord("unun", 1, 0),  # 1 time 4: "##un" is no piece
+        NewWord("unun", 1, 0),  # 1 time 4: "##un" is not a token
     ]
     assert [new.word for new in chosen(tokenizer, counts, num_words=2)] == ["unaffable", "éü"]
     assert [new.word for new in chosen(tokenizer, counts, min_frequency=4)] == ["unable"]

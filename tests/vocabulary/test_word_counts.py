@@ -83,9 +83,9 @@ def test_sums_on_disk_are_the_same(write, max_words_in_memory):
 
 def test_sums_on_disk_hold_half_of_a_surrogate_pair(write):
     paths = [write(f"{i}.jsonl", json.dumps({"text": "\ud800a b"})) for i in range(3)]
-    found = count(paths, max_words_in_memory=1).counts
-    assert found == count(paths).counts
-    assert found["b"] == 3
+    summed = count(paths, max_words_in_memory=1).counts
+    assert summed == count(paths).counts
+    assert summed["b"] == 3
 
 
 def test_neither_workers_nor_the_order_of_files_change_anything(write):
