@@ -71,9 +71,9 @@ def download(source: Source, path: str) -> str:
             return actual["sha256"]
     while True:
         is_resumed = _size(part) > 0
-        told = repeated(lambda: _attempt(source, part), source.url, lambda: _size(part))
-        actual = digests(part, {"sha256", *told.digests})
-        problem = _problem(part, actual, told)
+        wanted = repeated(lambda: _attempt(source, part), source.url, lambda: _size(part))
+        actual = digests(part, {"sha256", *wanted.digests})
+        problem = _problem(part, actual, wanted)
         if not problem:
             os.replace(part, path)
             return actual["sha256"]
@@ -147,7 +147,7 @@ def _failure(error: httpx2.HTTPError) -> tuple[str, int, float | None]:
 
 
 def _attempt(source: Source, part: str) -> Source:
-    """Brings the rest of a file into `part`; returns `_told`."""
+    """Brings the rest of a file into `part`; returns `_announced`."""
     start = _size(part)
     if source.num_bytes is not None:
         if start == source.num_bytes:
@@ -159,11 +159,11 @@ def _attempt(source: Source, part: str) -> Source:
             return _attempt(source, part)
         hf_raise_for_status(response)
         start = _start(response, start)
-        told = _told(response, source)
-        _write(response, part, start, told)
-    if told.num_bytes is not None and _size(part) < told.num_bytes:
-        raise httpx2.ReadError(f"it broke off after {_size(part)} of {told.num_bytes} bytes")
-    return told
+        wanted = _announced(response, source)
+        _write(response, part, start, wanted)
+    if wanted.num_bytes is not None and _size(part) < wanted.num_bytes:
+        raise httpx2.ReadError(f"it broke off after {_size(part)} of {wanted.num_bytes} bytes")
+    return wanted
 
 
 @contextlib.contextmanager
@@ -205,32 +205,32 @@ def _start(response: httpx2.Response, wanted: int) -> int:
     )
 
 
-def _told(response: httpx2.Response, source: Source) -> Source:
-    """`source` with the length and the digests that the answer's headers tell."""
+def _announced(response: httpx2.Response, source: Source) -> Source:
+    """`source` with the length and the digests that the answer's headers announce."""
     num_bytes = source.num_bytes
     if num_bytes is None and "content-encoding" not in response.headers:
         length = response.headers.get("content-length", "")
         if response.status_code == 206:
             length = response.headers["content-range"].rpartition("/")[2]
         num_bytes = int(length) if length.isdigit() else None
-    told = {}
+    announced = {}
     for entry in response.headers.get("x-goog-hash", "").split(","):
         name, _, digest = entry.strip().partition("=")
         if name in ("md5", "crc32c"):
-            told[name] = base64.b64decode(digest).hex()
-    return dataclasses.replace(source, num_bytes=num_bytes, digests=told | dict(source.digests))
+            announced[name] = base64.b64decode(digest).hex()
+    return dataclasses.replace(source, num_bytes=num_bytes, digests={**announced, **source.digests})
 
 
-def _write(response: httpx2.Response, part: str, start: int, told: Source) -> None:
+def _write(response: httpx2.Response, part: str, start: int, wanted: Source) -> None:
     try:
         with contextlib.ExitStack() as stack:
-            num_bytes, bar = told.num_bytes or 0, None
-            require_space(os.path.dirname(part), num_bytes - start, told.url)
+            num_bytes, bar = wanted.num_bytes or 0, None
+            require_space(os.path.dirname(part), num_bytes - start, wanted.url)
             file = stack.enter_context(open(part, "ab" if start else "wb"))
             for chunk in response.iter_bytes():
                 file.write(chunk)
                 if not bar and num_bytes >= _SHOWN_FROM:
-                    name = urllib.parse.urlsplit(told.url).path.rpartition("/")[2]
+                    name = urllib.parse.urlsplit(wanted.url).path.rpartition("/")[2]
                     bar = Progress(name, num_bytes, "bytes", done=start, unit_scale=True)
                     stack.callback(bar.close)
                 if bar:

@@ -1,4 +1,4 @@
-"""What is kept is what had arrived, or it is said which file is not."""
+"""What is kept is what had arrived, or an error names the file that is not."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A file arrives whole or not at all, whatever the server does; nothing leaves this machine."""
+"""A file arrives complete or not at all, whatever the server does."""
 
 import hashlib
 import os
@@ -43,7 +43,7 @@ def leave_part(path, data):
         file.write(data)
 
 
-def test_a_file_arrives_whole(server, path):
+def test_a_file_arrives_complete(server, path):
     assert fetch(server, path, num_bytes=len(DATA), digests={"sha256": SHA256}) == SHA256
     assert read(path) == DATA
     assert os.listdir(os.path.dirname(path)) == ["model"]
@@ -69,7 +69,7 @@ def test_what_an_earlier_run_left_is_continued(server, path):
     assert read(path) == DATA
 
 
-def test_a_whole_part_is_not_asked_for_again(server, path):
+def test_a_complete_part_is_not_asked_for_again(server, path):
     leave_part(path, DATA)
     assert fetch(server, path, num_bytes=len(DATA), digests={"sha256": SHA256}) == SHA256
     assert server.asked == []
@@ -123,7 +123,7 @@ def test_the_hash_that_google_s_hosts_tell_is_checked(server, path):
     assert fetch(server, path) == SHA256
 
 
-def test_a_known_digest_wins_over_the_one_that_is_told(server, path):
+def test_a_known_digest_wins_over_the_one_of_the_host(server, path):
     server.google_hash("/model", data=b"another")
     fetch(server, path, digests={"md5": hashlib.md5(DATA).hexdigest()})
     assert read(path) == DATA
@@ -239,7 +239,7 @@ def test_a_range_that_was_not_asked_for_is_refused(server, path, header):
     assert read(f"{path}.part") == DATA[:1031]
 
 
-def test_a_full_disk_is_said_before_it_is_full(server, path, monkeypatch):
+def test_too_little_space_is_refused_before_it_is_used(server, path, monkeypatch):
     usage = shutil.disk_usage(os.path.dirname(path))._replace(free=len(DATA) - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(InputError, match=rf"needs {len(DATA)} bytes .* {len(DATA) - 1} are free"):

@@ -146,7 +146,7 @@ def test_weights_other_than_the_known_ones_are_refused_before_they_come(server, 
 @pytest.mark.parametrize(
     "changes", [{"sha": "../../x"}, {"siblings": None}, {"siblings": [{}]}, {"sha": None}]
 )
-def test_a_listing_that_is_none(server, place, changes):
+def test_an_unreadable_listing_is_refused(server, place, changes):
     serve_repository(server, **changes)
     with pytest.raises(InputError, match="has no readable listing of files"):
         hugging_face.fetch(MODEL, str(place))

@@ -1,4 +1,4 @@
-"""A name becomes a directory once, for every process; without network it is said what to do."""
+"""A name becomes a directory once, for every process; errors say what to do."""
 
 import io
 import json
@@ -78,7 +78,7 @@ def test_a_prefix_is_a_path(home):
     assert presets.resolve("model") == "model"
 
 
-def test_a_slip_in_a_path_of_one_s_own_is_no_name(home):
+def test_a_slip_in_the_path_of_a_user_s_file_is_not_a_name(home):
     os.makedirs("runs/mrpc")
     assert presets.resolve("runs/mprc") == "runs/mprc"
     assert presets.is_name("run/mrpc")
@@ -151,7 +151,7 @@ def test_an_interrupted_fetch_is_continued_and_leaves_nothing_by_its_name(server
         ),
     ],
 )
-def test_without_network_it_is_said_what_to_put_where(home, name, wanted):
+def test_without_network_the_error_says_what_to_put_where(home, name, wanted):
     with pytest.raises(InputError) as caught:
         presets.resolve(name)
     preset = presets.named(name)
