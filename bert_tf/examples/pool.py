@@ -157,7 +157,7 @@ def _joined(ends, sizes):
     return [0, *np.concatenate([end + o for end, o in zip(ends, offsets, strict=False)]).tolist()]
 
 
-def pools(units, num_tokens, min_documents, random_seed):
+def assign_pools(units, num_tokens, min_documents, random_seed):
     """Groups units at random into pools, so that random texts come from all over the corpus.
 
     Args:

@@ -150,7 +150,7 @@ def units_of(sizes, num_documents=1):
 
 def test_pools_hold_every_unit_with_documents_once():
     units = [((number % 3, number), 100 + number, number % 5) for number in range(61)]
-    found = pool.pools(units, 1009, 1, 7)
+    found = pool.assign_pools(units, 1009, 1, 7)
     keys = [key for each in found for key in each]
     assert len(keys) == len(set(keys))
     assert set(keys) == {key for key, _, documents in units if documents}
@@ -160,7 +160,7 @@ def test_pools_are_full_and_bounded():
     rng = random.Random(5)
     sizes = [rng.randrange(1, 400) for _ in range(211)]
     for seed in range(11):
-        found = pool.pools(units_of(sizes), 1009, 1, seed)
+        found = pool.assign_pools(units_of(sizes), 1009, 1, seed)
         totals = [sum(sizes[number] for _, number in keys) for keys in found]
         assert len(totals) > 20
         # Full with the unit that reaches the size; the last one may hold half a pool more.
@@ -170,22 +170,22 @@ def test_pools_are_full_and_bounded():
 
 def test_a_pool_has_enough_documents():
     """Units above the size of a pool, but of one document each."""
-    found = pool.pools(units_of([500] * 7), 100, 2, 11)
+    found = pool.assign_pools(units_of([500] * 7), 100, 2, 11)
     assert sorted(map(len, found)) == [2, 2, 3]
 
 
 def test_few_units_are_one_pool():
-    assert [sorted(keys) for keys in pool.pools(units_of([5, 7]), 100, 2, 1)] == [[(0, 0), (0, 1)]]
-    assert pool.pools(units_of([5]), 100, 2, 1) == [((0, 0),)]
-    assert pool.pools(units_of([5, 7], num_documents=0), 100, 2, 1) == []
-    assert pool.pools([], 100, 2, 1) == []
+    assert [sorted(keys) for keys in pool.assign_pools(units_of([5, 7]), 100, 2, 1)] == [[(0, 0), (0, 1)]]
+    assert pool.assign_pools(units_of([5]), 100, 2, 1) == [((0, 0),)]
+    assert pool.assign_pools(units_of([5, 7], num_documents=0), 100, 2, 1) == []
+    assert pool.assign_pools([], 100, 2, 1) == []
 
 
 def test_pools_mix_the_corpus_and_depend_on_the_seed():
     units = units_of([100] * 101)
-    found = pool.pools(units, 1000, 2, 1)
-    assert found == pool.pools(units, 1000, 2, 1)
-    assert found != pool.pools(units, 1000, 2, 2)
+    found = pool.assign_pools(units, 1000, 2, 1)
+    assert found == pool.assign_pools(units, 1000, 2, 1)
+    assert found != pool.assign_pools(units, 1000, 2, 2)
     # Units that follow each other come into the same of ten pools with probability 1/10 or less.
     pool_of_unit = {key: number for number, keys in enumerate(found) for key in keys}
     together = sum(pool_of_unit[0, n] == pool_of_unit[0, n + 1] for n in range(100))

@@ -5,6 +5,8 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
@@ -17,61 +19,61 @@ from bert_tf.records import manifest
 _BLOCK_BYTES = 2**20
 
 
-def scheme(path):
+def scheme(path: str) -> str | None:
     """The name of another file system, as gs in gs://bucket/name; None for local disks.
 
     Raises:
       InputError: Beam as it is installed does not know that file system.
     """
-    found = FileSystems.get_scheme(path)
-    if found is not None:
+    name = FileSystems.get_scheme(path)
+    if name is not None:
         try:
             FileSystems.get_filesystem(path)
         except (ValueError, BeamIOError) as error:
             raise InputError(f"{path} is on a file system that Beam cannot use: {error}") from None
-    return found
+    return name
 
 
-def is_remote(path):
+def is_remote(path: str) -> bool:
     """Whether a path is on another file system than the local disks."""
     return scheme(path) is not None
 
 
-def find(patterns, what="--input_file"):
+def find(patterns: str, what: str = "--input_file") -> list[str]:
     """Lists the input files; of other file systems, files and globs, without empty ones.
 
     Raises:
       InputError: see `inputs.find`.
     """
-    patterns = list(filter(None, (part.strip() for part in patterns.split(","))))
-    remote = list(filter(is_remote, patterns))
-    local = [pattern for pattern in patterns if pattern not in remote]
-    found = inputs.find(",".join(local), what) if local or not remote else []
+    parts = list(filter(None, (part.strip() for part in patterns.split(","))))
+    remote = list(filter(is_remote, parts))
+    local = [pattern for pattern in parts if pattern not in remote]
+    paths = inputs.find(",".join(local), what) if local or not remote else []
     for pattern in remote:
         matches = FileSystems.match([pattern])[0].metadata_list
-        paths = [each.path for each in matches if each.size_in_bytes]
-        if not paths:
+        not_empty = [each.path for each in matches if each.size_in_bytes]
+        if not not_empty:
             raise InputError(
-                f"{what}: {pattern!r} matches {len(matches)} files, none of which holds a byte. "
+                f"{what}: {pattern!r} matches {len(matches)} files, all of them empty. "
                 "Directories are searched on local disks only; elsewhere name files or globs."
             )
-        found += paths
-    return sorted(set(found))
+        paths += not_empty
+    return sorted(set(paths))
 
 
-def read(path):
-    """Opens a file as it is, compressed or not."""
+def read(path: str) -> IO[bytes]:
+    """Opens a file to read its bytes, compressed or not."""
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
-def create(path):
+def create(path: str) -> IO[bytes]:
     """Opens a new file to write bytes to."""
     return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 @contextlib.contextmanager
-def local_copy(path):
-    """Yields a path on this machine with the same content and name; messages keep the other one.
+def local_copy(path: str) -> Iterator[str]:
+    """Yields a path on this machine with the same content; messages keep the other one.
 
     Raises:
       InputError: what the block raises; or this machine has no such file.
@@ -93,12 +95,12 @@ def local_copy(path):
             raise InputError(str(error).replace(local, path)) from None
 
 
-def _download(path, local):
+def _download(path: str, local: str) -> None:
     with read(path) as source, open(local, "wb") as target:
         shutil.copyfileobj(source, target, _BLOCK_BYTES)
 
 
-def digest(path):
+def digest(path: str) -> tuple[int, str]:
     """The length and hexadecimal sha256 of a file."""
     sha256, num_bytes = hashlib.sha256(), 0
     with read(path) as file:
@@ -108,8 +110,8 @@ def digest(path):
     return num_bytes, sha256.hexdigest()
 
 
-def concatenate(sources, path):
-    """Writes files one behind the other; returns the length and hexadecimal sha256 of them all."""
+def concatenate(sources: Iterable[str], path: str) -> tuple[int, str]:
+    """Joins files to one; returns its length and hexadecimal sha256."""
     sha256, num_bytes = hashlib.sha256(), 0
     with create(path) as target:
         for each in sources:
@@ -122,8 +124,8 @@ def concatenate(sources, path):
 
 
 @contextlib.contextmanager
-def scratch(path):
-    """Makes a directory and deletes it at the end, whatever comes."""
+def scratch(path: str) -> Iterator[str]:
+    """Makes a directory and deletes it at the end, also after an error."""
     FileSystems.mkdirs(path)
     try:
         yield path
@@ -134,8 +136,8 @@ def scratch(path):
             shutil.rmtree(path)
 
 
-def move(source, path):
-    """Moves a finished file to its place on the same file system; one that is there is replaced."""
+def move(source: str, path: str) -> None:
+    """Moves a finished file to its place on the same file system, replacing one that is there."""
     if not is_remote(path):
         with files.replacing(path) as temporary:
             shutil.move(source, temporary)
@@ -145,10 +147,10 @@ def move(source, path):
     FileSystems.rename([source], [path])
 
 
-def add_to_manifest(paths, *build):
+def add_to_manifest(paths: list[str], *build: Any) -> None:
     """`manifest.add` for paths on any file system; `build` are its other arguments."""
     with tempfile.TemporaryDirectory() as directory:
-        local_of = {}
+        local_of: dict[str, str] = {}
         for path in filter(is_remote, paths):
             parent = FileSystems.split(path)[0]
             if parent not in local_of:
@@ -164,6 +166,6 @@ def add_to_manifest(paths, *build):
                     shutil.copyfileobj(source, target)
 
 
-def _moved(path, local_of):
-    parent, name = FileSystems.split(path) if is_remote(path) else (None, path)
+def _moved(path: str, local_of: dict[str, str]) -> str:
+    parent, name = FileSystems.split(path) if is_remote(path) else ("", path)
     return os.path.join(local_of[parent], name) if parent in local_of else path

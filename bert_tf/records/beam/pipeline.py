@@ -13,6 +13,7 @@ import json
 import operator
 import re
 import uuid
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -24,57 +25,64 @@ from apache_beam.runners.runner import PipelineState
 
 from bert_tf import flagging
 from bert_tf.corpus import inputs
-from bert_tf.corpus.units import read_units
+from bert_tf.corpus.units import Unit, read_units
 from bert_tf.errors import InputError
+from bert_tf.examples.pool import Documents
 from bert_tf.options import PretrainingData
 from bert_tf.records.beam import files as beam_files
-from bert_tf.records.build import builder, plan, summary, write
-from bert_tf.records.build.recipe import Recipe
+from bert_tf.records.build import builder, summary, write
+from bert_tf.records.build.recipe import Key, Recipe, check_examples
+from bert_tf.records.build.summary import ExampleCounts, TextCounts
 from bert_tf.text import vocab
 
 _COUNTS = "counts"
+_Name = tuple[str, int]  # of a unit: path of its input, its number there
+_Element = tuple[_Name, Documents, TextCounts]  # a unit that is tokenized
+_Bucket = tuple[int, str, int]  # number, path of a file with its records, how many
+_Shard = tuple[int, str, dict[str, Any]]  # number, path, description of the file
 # The last InputError in the text of a traceback; Beam says behind it where it was.
 _INPUT_ERROR = re.compile(r".*bert_tf\.errors\.InputError: ([^\n]*)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every worker is told; no worker reads the vocabulary's file.
+    """What every worker needs; none reads the vocabulary's file.
 
     Attributes:
-      options: `options.PretrainingData`.
-      tokens: tuple of str, the vocabulary.
-      directory: str, for unfinished files, where all workers and this process reach it.
-      num_shards, unit_bytes, pool_tokens: int.
+      options: of the build.
+      tokens: of the vocabulary.
+      directory: for unfinished files, where all workers and this process reach it.
+      num_shards: output files.
+      unit_bytes: of text in a unit.
+      pool_tokens: of a full pool.
     """
 
     options: PretrainingData
-    tokens: tuple
+    tokens: tuple[str, ...]
     directory: str
     num_shards: int
     unit_bytes: int = builder.UNIT_BYTES
     pool_tokens: int = builder.POOL_TOKENS
 
-    def recipe(self):
+    def recipe(self) -> Recipe:
         """A `Recipe` for one thread."""
         return Recipe(self.options, vocab.Vocabulary(self.tokens))
 
-    def new_path(self, name):
+    def new_path(self, name: str) -> str:
         """A path in the directory; another one at every attempt, so that attempts do not clash."""
         return FileSystems.join(self.directory, f"{name}-{uuid.uuid4().hex}")
 
 
-def run(options, arguments, **sizes):
+def run(
+    options: PretrainingData, arguments: list[str], **sizes: int
+) -> tuple[TextCounts, ExampleCounts]:
     """Makes the records that `options` asks for and prints what they are like.
 
     Args:
-      options: `options.PretrainingData`; `num_workers` goes to the runner, unfinished files go to
-        a new directory in `scratch_dir`, or beside the first output.
-      arguments: list of str, Beam's flags.
+      options: `num_workers` goes to the runner, unfinished files to a new directory in
+        `scratch_dir`, by default that of the first output.
+      arguments: Beam's flags.
       **sizes: `unit_bytes` and `pool_tokens`, if not those of `build`.
-
-    Returns:
-      (`summary.TextCounts`, `summary.ExampleCounts`).
 
     Raises:
       InputError: as `build.run`; or a flag is unknown to Beam.
@@ -100,14 +108,14 @@ def run(options, arguments, **sizes):
             result = json.loads(file.read())
         for (source, _), path in zip(result["shards"], outputs, strict=True):
             beam_files.move(source, path)
-    counts = summary.TextCounts(**result["text"]), summary.ExampleCounts(**result["examples"])
+    counts = TextCounts(**result["text"]), ExampleCounts(**result["examples"])
     shards = [header for _, header in result["shards"]]
     beam_files.add_to_manifest(outputs, shards, options, vocabulary, result["corpus"], *counts)
     print(summary.text(*counts, options), flush=True)
     return counts
 
 
-def pipeline_options(arguments, num_workers=None):
+def pipeline_options(arguments: list[str], num_workers: int | None = None) -> PipelineOptions:
     """Beam's options from its flags; those in front of "--" must be ones that it declares.
 
     Raises:
@@ -116,23 +124,23 @@ def pipeline_options(arguments, num_workers=None):
     place = arguments.index("--") if "--" in arguments else len(arguments)
     known, anything = arguments[:place], arguments[place + 1 :]
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    parser.add_value_provider_argument = parser.add_argument
+    parser.add_value_provider_argument = parser.add_argument  # type: ignore[attr-defined]
     for group in PipelineOptions.__subclasses__():
         group._add_argparse_args(parser)
     if unknown := parser.parse_known_args(known)[1]:
         raise InputError(
             f"Neither create_pretraining_data.py nor Beam has the flag {unknown[0]}. "
-            'Flags that only the runner knows stand behind "--".'
+            'Give flags that only the runner knows after "--".'
         )
     if num_workers is not None:
         known = [*known, f"--num_workers={num_workers}"]
-    found = PipelineOptions(known + anything)
+    beam_options = PipelineOptions(known + anything)
     # Nothing that is pickled lies in the main module.
-    found.view_as(SetupOptions).save_main_session = False
-    return found
+    beam_options.view_as(SetupOptions).save_main_session = False
+    return beam_options
 
 
-def _scratch_directory(options, outputs):
+def _scratch_directory(options: PretrainingData, outputs: list[str]) -> str:
     if len({beam_files.scheme(path) for path in [*outputs, options.scratch_dir or outputs[0]]}) > 1:
         raise InputError(
             f"--output_file={options.output_file} and --scratch_dir={options.scratch_dir} must be "
@@ -143,7 +151,7 @@ def _scratch_directory(options, outputs):
     return FileSystems.join(parent, f".{name}.unfinished-{uuid.uuid4().hex[:8]}")
 
 
-def _run_pipeline(beam_options, job, paths):
+def _run_pipeline(beam_options: PipelineOptions, job: Job, paths: list[str]) -> None:
     """Runs the pipeline to its end; what a user can put right is an InputError again."""
     pipeline = beam.Pipeline(options=beam_options)
     _assemble(pipeline, job, paths)
@@ -157,14 +165,14 @@ def _run_pipeline(beam_options, job, paths):
         raise RuntimeError(f"The pipeline ended as {state}; the runner's log says why.")
 
 
-def _text(error):
+def _text(error: BaseException) -> str:
     """The text of an exception and of those behind it, as tracebacks show them."""
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     cause = error.__cause__ or error.__context__
     return (_text(cause) if cause else "") + f"\n{name}: {error}"
 
 
-def _assemble(pipeline, job, paths):
+def _assemble(pipeline: beam.Pipeline, job: Job, paths: list[str]) -> None:
     files = pipeline | "Files" >> beam.Create(paths) | "Spread files" >> beam.Reshuffle()
     corpus = files | "Hash" >> beam.Map(_hashed, job.options.input_format)
     tokenized = (
@@ -203,49 +211,53 @@ def _assemble(pipeline, job, paths):
     )
 
 
-def _hashed(path, input_format):
-    """What is known of an input, as `build` knows it."""
+def _hashed(path: str, input_format: str) -> builder.Input:
+    """Describes an input as `build` does."""
     with beam_files.local_copy(path) as local:
         num_bytes, sha256 = beam_files.digest(local)
-        found = inputs.resolve_format(local, input_format)
-    return {"path": path, "format": found, "bytes": num_bytes, "sha256": sha256}
+        text_format = inputs.resolve_format(local, input_format)
+    return {"path": path, "format": text_format, "bytes": num_bytes, "sha256": sha256}
 
 
-def _units(path, job):
-    """Yields ((path, number), unit)."""
+def _units(path: str, job: Job) -> Iterator[tuple[_Name, Unit]]:
     with beam_files.local_copy(path) as local:
-        found = inputs.resolve_format(local, job.options.input_format)
-        for unit in read_units(local, found, job.unit_bytes):
+        text_format = inputs.resolve_format(local, job.options.input_format)
+        for unit in read_units(local, text_format, job.unit_bytes):
             yield (path, unit.number), unit._replace(path=path)
 
 
 class _Tokenize(beam.DoFn):
-    """((path, number), unit) to ((path, number), `pool.Documents`, `TextCounts`)."""
+    """(name, unit) to (name, `pool.Documents`, `TextCounts`)."""
 
-    def __init__(self, job):
+    def __init__(self, job: Job) -> None:
         self._job = job
 
-    def setup(self):
+    def setup(self) -> None:
         self._recipe = self._job.recipe()
 
-    def process(self, element):
+    def process(self, element: tuple[_Name, Unit]) -> Iterator[_Element]:
         name, unit = element
         yield name, *self._recipe.tokenize(unit)
 
 
-def _size(element):
+def _size(element: _Element) -> tuple[_Name, int, int, TextCounts]:
     """All that the plan needs to know of a unit: name, tokens, documents, counts."""
-    name, found, counts = element
-    return name, len(found.ids), len(found.document_ends), counts
+    name, unit, counts = element
+    return name, len(unit.ids), len(unit.document_ends), counts
 
 
-def _plan(_, job, corpus, sizes):
+def _plan(
+    _: None,
+    job: Job,
+    corpus: list[builder.Input],
+    sizes: list[tuple[_Name, int, int, TextCounts]],
+) -> dict[str, Any]:
     """Divides the corpus.
 
     Returns:
-      dict with "corpus", the inputs in the order of their hashes; "text", the `TextCounts`;
-      "num_buckets"; "places", from the name of a unit to (number of its pool, its place there,
-      (number of its input, its number in it)).
+      "corpus", the inputs in the order of their hashes; "text", the `TextCounts`;
+      "num_buckets"; "places", from the name of a unit to (number of its pool, its number
+      there, its key).
     """
     corpus = sorted(sorted(corpus, key=lambda each: each["path"]), key=lambda each: each["sha256"])
     numbers = {each["path"]: number for number, each in enumerate(corpus)}
@@ -255,13 +267,13 @@ def _plan(_, job, corpus, sizes):
         for (path, number), num_tokens, num_documents, _ in sizes
         if num_documents
     )
-    pools = plan.pools(job.options, units, job.pool_tokens)
-    row_bytes = job.recipe().row_dtype.itemsize
+    recipe = job.recipe()
+    pools = recipe.pools(units, job.pool_tokens)
     num_tokens = sum(num_tokens for _, num_tokens, _ in units)
     return {
         "corpus": corpus,
-        "text": sum((counts for *_, counts in sizes), start=summary.TextCounts()),
-        "num_buckets": plan.num_buckets(job.options, num_tokens, row_bytes, job.num_shards),
+        "text": sum((counts for *_, counts in sizes), start=TextCounts()),
+        "num_buckets": recipe.num_buckets(num_tokens, job.num_shards),
         "places": {
             names[key]: (number, place, key)
             for number, pool in enumerate(pools)
@@ -270,28 +282,30 @@ def _plan(_, job, corpus, sizes):
     }
 
 
-def _assigned(element, the_plan) -> list[tuple[int, Any]]:
+def _assigned(element: _Element, the_plan: dict[str, Any]) -> list[tuple[int, Any]]:
     """(number of the pool, (place in it, key, documents)); nothing for a unit without documents."""
-    name, found, _ = element
+    name, unit, _ = element
     if name not in the_plan["places"]:
         return []
     pool, place, key = the_plan["places"][name]
-    return [(pool, (place, key, found))]
+    return [(pool, (place, key, unit))]
 
 
 class _Draw(beam.DoFn):
     """A pool to (bucket, (place of the unit, its rows as bytes)), and `ExampleCounts` aside."""
 
-    def __init__(self, job):
+    def __init__(self, job: Job) -> None:
         self._job = job
 
-    def setup(self):
+    def setup(self) -> None:
         self._recipe = self._job.recipe()
 
-    def process(self, element, num_buckets):
+    def process(
+        self, element: tuple[int, Iterable[tuple[int, Key, Documents]]], num_buckets: int
+    ) -> Iterator[Any]:
         number, members = element
         members = sorted(members, key=operator.itemgetter(0))
-        pool = self._recipe.pool([found for _, _, found in members])
+        pool = self._recipe.pool([unit for _, _, unit in members])
         for place, key, _ in members:
             rows, ends, counts = self._recipe.draw(pool, place, key, num_buckets)
             yield TaggedOutput(_COUNTS, counts)
@@ -301,15 +315,17 @@ class _Draw(beam.DoFn):
 
 
 class _WriteBucket(beam.DoFn):
-    """All rows of a bucket to (bucket, path of a file with its records, number of them)."""
+    """All rows of a bucket to a `_Bucket`."""
 
-    def __init__(self, job):
+    def __init__(self, job: Job) -> None:
         self._job = job
 
-    def setup(self):
+    def setup(self) -> None:
         self._recipe = self._job.recipe()
 
-    def process(self, element):
+    def process(
+        self, element: tuple[int, Iterable[tuple[tuple[int, int], bytes]]]
+    ) -> Iterator[_Bucket]:
         bucket, parts = element
         parts = sorted(parts, key=operator.itemgetter(0))
         rows = np.frombuffer(b"".join(data for _, data in parts), self._recipe.row_dtype)
@@ -320,8 +336,8 @@ class _WriteBucket(beam.DoFn):
         yield bucket, path, len(rows)
 
 
-def _joined(number, job, buckets, num_buckets):
-    """Joins the buckets of a shard; returns (number, path, what is known of the file)."""
+def _joined(number: int, job: Job, buckets: Iterable[_Bucket], num_buckets: int) -> _Shard:
+    """Joins the buckets of a shard."""
     per_shard = num_buckets // job.num_shards
     mine = sorted(bucket for bucket in buckets if bucket[0] // per_shard == number)
     path = job.new_path(f"shard-{number:05d}")
@@ -330,10 +346,16 @@ def _joined(number, job, buckets, num_buckets):
     return number, path, {"records": num_records, "bytes": num_bytes, "sha256": sha256}
 
 
-def _finish(_, job, the_plan, counts, shards):
-    """Leaves word of what was made in the directory, for the process that started all this."""
-    made = sum(counts, start=summary.ExampleCounts())
-    plan.check_examples(made.num_examples, job.num_shards)
+def _finish(
+    _: None,
+    job: Job,
+    the_plan: dict[str, Any],
+    counts: Iterable[ExampleCounts],
+    shards: Iterable[_Shard],
+) -> None:
+    """Writes what was made into the directory, for the process that started the pipeline."""
+    made = sum(counts, start=ExampleCounts())
+    check_examples(made.num_examples, job.num_shards)
     result = {
         "corpus": the_plan["corpus"],
         "text": dataclasses.asdict(the_plan["text"]),
@@ -344,5 +366,5 @@ def _finish(_, job, the_plan, counts, shards):
         file.write(json.dumps(result).encode())
 
 
-def _result_path(directory):
+def _result_path(directory: str) -> str:
     return FileSystems.join(directory, "result.json")

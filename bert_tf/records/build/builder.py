@@ -24,8 +24,7 @@ import numpy as np
 from bert_tf import files, flagging
 from bert_tf.corpus import inputs
 from bert_tf.corpus.sentences import Splitter
-from bert_tf.corpus.units import Unit
-from bert_tf.corpus.units import UNIT_BYTES, read_units
+from bert_tf.corpus.units import UNIT_BYTES, Unit, read_units
 from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.options import PretrainingData
 from bert_tf.progress import Progress
@@ -193,7 +192,7 @@ class _Build:
         if os.path.exists(known):
             with open(known, encoding="utf-8") as file:
                 return json.load(file)
-        headers: dict[Key, dict[str, Any] | None] = {}
+        headers: dict[Key, Any] = {}
         num_bytes: dict[Key, int] = {}
         total = sum(each["bytes"] for each in self._corpus)
         progress = Progress("tokenize", total, "bytes", unit_scale=True)
@@ -235,7 +234,7 @@ class _Build:
         """Stage 2."""
         num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
         progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
-        headers = {run: scratch.header(self._parts.rows(run)) for run in runs}
+        headers: dict[Any, Any] = {run: scratch.header(self._parts.rows(run)) for run in runs}
         missing = [run for run, header in headers.items() if not header]
         done = [run for run, header in headers.items() if header]
         progress.skip(sum(num_bytes[key] for run in done for key in runs[run][1]))
@@ -264,7 +263,7 @@ class _Build:
         """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
         progress = Progress("write", num_examples, "examples")
         per_shard = num_buckets // self._num_shards
-        headers = [scratch.header(path) for path in self.shard_paths]
+        headers: list[Any] = [scratch.header(path) for path in self.shard_paths]
         missing = [n for n, header in enumerate(headers) if not self._is_there(n, header)]
         buckets = (n * per_shard + place for n in missing for place in range(per_shard))
 

@@ -6,11 +6,18 @@ bytes, which has a slot for every byte that a record may have, and a matrix of t
 says which slots are in use; a record is the slots in use of its row, in order.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf import features
+from bert_tf.examples.choices import ExampleType
 
-_BLOCK_BYTES = 2**18  # a block and what is made on the way to it stay in the cache of a core
+Bytes = npt.NDArray[np.uint8]
+_Slots = tuple[Bytes, npt.NDArray[np.bool_]]  # bytes [n, W], and which of them are in use
+
+_BLOCK_BYTES = 2**18  # a block and its intermediate results stay in the cache of a core
 _MESSAGE = 0x0A  # tag of field 1, a message or a packed list
 _MAP_VALUE = 0x12  # tag of field 2
 _FLOAT_LIST, _INT64_LIST = 0x12, 0x1A  # tags of the lists a feature may hold
@@ -22,19 +29,25 @@ class Encoder:
     """Encodes examples under the released feature names (`features.PRETRAINING`).
 
     Examples without a second text lack `next_sentence_labels`, those without masks the
-    `masked_lm_` features. Packed ones have `sequence_ids` [T] besides: 1, 2 and so on for the
+    `masked_lm_` features. Packed ones also have `sequence_ids` [T]: 1, 2 and so on for the
     tokens of a row's texts, each of which starts with [CLS], and 0 for padding.
 
-    Not for two threads at a time: the matrices are used again.
+    Not for two threads at a time: the matrices are reused.
 
     Args:
-      max_seq_length: int, T.
-      max_predictions_per_seq: int, P; 0: examples without masks.
-      example_type: `ExampleType`.
-      pad: bool; false stores lists as long as the example, without zeros behind.
+      max_seq_length: T.
+      max_predictions_per_seq: P; 0: examples without masks.
+      example_type: says which features there are.
+      pad: whether zeros fill up lists; else they are as long as the example.
     """
 
-    def __init__(self, max_seq_length, max_predictions_per_seq, example_type, pad):
+    def __init__(
+        self,
+        max_seq_length: int,
+        max_predictions_per_seq: int,
+        example_type: ExampleType,
+        pad: bool,
+    ) -> None:
         self._has_masks = max_predictions_per_seq > 0
         self._has_pairs = example_type.has_pair
         self._is_packed = example_type.is_packed
@@ -42,16 +55,16 @@ class Encoder:
         self._first_tokens = _triangle(max_seq_length)
         self._first_slots = _triangle(max_predictions_per_seq)
         self._weights = (self._first_slots * np.float32(1)).astype("<f4").view(np.uint8)
-        self._layouts = {}
+        self._layouts: dict[tuple[int, int], _Layout] = {}
 
-    def encode(self, rows):
+    def encode(self, rows: npt.NDArray) -> tuple[Bytes, npt.NDArray[np.int64]]:
         """Encodes a block of examples.
 
         Args:
-          rows: structured array [n], see `examples.pretraining.row_dtype`; ids are below 2**28.
+          rows: [n] of `examples.pretraining.row_dtype`; ids are below 2**28.
 
         Returns:
-          (uint8 array of all records without gaps, int64 [n] of where in it each record ends).
+          The bytes of all records without gaps, and [n], where in them each record ends.
         """
         if not len(rows):
             return np.empty(0, np.uint8), np.empty(0, np.int64)
@@ -66,14 +79,14 @@ class Encoder:
         )
         return np.concatenate(buffers), np.cumsum(np.concatenate(sizes), dtype=np.int64)
 
-    def _layout(self, rows):
+    def _layout(self, rows: npt.NDArray) -> "_Layout":
         """Slots for numbers as large as the largest of these rows."""
         num_bytes = _num_bytes(rows["word_ids"]), _num_bytes(rows["labels"])
         if num_bytes not in self._layouts:
             self._layouts[num_bytes] = _Layout(self._fields(*num_bytes))
         return self._layouts[num_bytes]
 
-    def _fields(self, id_bytes, label_bytes):
+    def _fields(self, id_bytes: int, label_bytes: int) -> list["_Field"]:
         num_tokens, num_slots = self._first_tokens.shape[1], self._first_slots.shape[1]
         place_bytes = 1 if num_tokens <= 2**7 else 2
         fields = [
@@ -93,7 +106,9 @@ class Encoder:
             fields.append(_Field(features.SEQUENCE_IDS, num_tokens, place_bytes))
         return fields
 
-    def _encode_block(self, layout, rows):
+    def _encode_block(
+        self, layout: "_Layout", rows: npt.NDArray
+    ) -> tuple[Bytes, npt.NDArray[np.int64]]:
         is_token = self._first_tokens[rows["num_tokens"]]
         tokens = None if self._pad else is_token
         block = _Block(layout, len(rows))
@@ -110,7 +125,7 @@ class Encoder:
             block.put(features.SEQUENCE_IDS, sequence_ids, tokens)
         return block.flatten()
 
-    def _put_masks(self, block, rows):
+    def _put_masks(self, block: "_Block", rows: npt.NDArray) -> None:
         num_slots, slots, weight_bytes = rows["num_predictions"], None, None
         if not self._pad:
             slots = self._first_slots[num_slots]
@@ -129,7 +144,7 @@ class _Field:
       sizes: int64 [S], bytes of header and values together, by the same.
     """
 
-    def __init__(self, feature, num_values, num_bytes):
+    def __init__(self, feature: features.Feature, num_values: int, num_bytes: int) -> None:
         self.name = feature.record_name
         self.num_values = num_values
         self.num_bytes = num_bytes  # slots of a value
@@ -158,14 +173,16 @@ class _Layout:
     """Where in a row of slots everything is, and the matrices.
 
     Attributes:
-      headers, values: dicts from the name of a feature to a slice of the slots.
-      num_rows: int, records of a block.
-      slots, used: uint8 and bool [num_rows, W]; what is the same in every record is there.
+      headers, values: the slots of each feature, by its name.
+      num_rows: records of a block.
+      slots, used: uint8 and bool [num_rows, W]; what is the same in every record is filled in.
     """
 
-    def __init__(self, fields):
+    def __init__(self, fields: list[_Field]) -> None:
         self.fields = {field.name: field for field in sorted(fields, key=lambda field: field.name)}
-        self.headers, self.values, place = {}, {}, _LENGTH_BYTES + 1
+        self.headers: dict[str, slice] = {}
+        self.values: dict[str, slice] = {}
+        place = _LENGTH_BYTES + 1
         for name, field in self.fields.items():
             start = place + field.header.shape[1]
             self.headers[name] = slice(place, start)
@@ -188,29 +205,29 @@ class _Block:
     """A number of records that grows feature by feature.
 
     Args:
-      layout: `_Layout`.
-      num_rows: int, at most that of the layout.
+      layout: of the records.
+      num_rows: at most that of the layout.
     """
 
-    def __init__(self, layout, num_rows):
+    def __init__(self, layout: _Layout, num_rows: int) -> None:
         self._layout = layout
         self._slots, self._used = layout.slots[:num_rows], layout.used[:num_rows]
-        self._size = 0  # bytes of all features; int, or int64 [n]
+        self._size: int | npt.NDArray[np.int64] = 0  # bytes of all features; [n] if they differ
 
-    def put(self, feature, values, stored):
+    def put(self, feature: features.Feature, values: npt.NDArray, stored: Bytes | None) -> None:
         """Puts the values of a feature and the header that goes with them into their slots.
 
         Args:
-          feature: `features.Feature`.
+          feature: of the record.
           values: unsigned [n, num_values].
-          stored: uint8 [n, num_values], 1 for the values that the record has; or None: all.
+          stored: [n, num_values], 1 for the values that the record has; None: all.
         """
         name = feature.record_name
         field, place = self._layout.fields[name], self._layout.values[name]
         slots, used = self._slots[:, place], self._used[:, place]
         if field.num_bytes == 1:
             slots[:] = values
-            num_bytes = field.num_values
+            num_bytes: int | npt.NDArray[np.intp] = field.num_values
             if stored is not None:
                 used.view(np.uint8)[:] = stored
                 num_bytes = stored.sum(axis=1, dtype=np.intp)
@@ -222,8 +239,8 @@ class _Block:
             self._used[:, header] = field.header_used[num_bytes]
         self._size = self._size + field.sizes[num_bytes]
 
-    def flatten(self):
-        """Returns (uint8 array of the records without gaps, int64 [n] of their sizes)."""
+    def flatten(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
+        """The bytes of the records without gaps, and their sizes [n]."""
         size = np.broadcast_to(self._size, len(self._slots))
         length = slice(1, 1 + _LENGTH_BYTES)
         self._slots[:, length], self._used[:, length] = _varints(size)
@@ -231,7 +248,13 @@ class _Block:
         return self._slots.ravel()[self._used.ravel()], sizes
 
 
-def _put_varints(values, stored, slots, used, num_bytes):
+def _put_varints(
+    values: npt.NDArray,
+    stored: Bytes | None,
+    slots: Bytes,
+    used: npt.NDArray[np.bool_],
+    num_bytes: int,
+) -> npt.NDArray[np.intp]:
     """Writes values of up to two or four bytes; returns the number of bytes of each row [n].
 
     A value and its bytes' use are computed as one little-endian number each.
@@ -251,12 +274,12 @@ def _put_varints(values, stored, slots, used, num_bytes):
     return np.bitwise_count(in_use).sum(axis=1, dtype=np.intp)
 
 
-def _triangle(size):
+def _triangle(size: int) -> Bytes:
     """Row i has i ones, then zeros: uint8 [size + 1, size]."""
     return np.tri(size + 1, size, -1, dtype=np.uint8)
 
 
-def _num_bytes(ids):
+def _num_bytes(ids: npt.NDArray) -> int:
     """Slots for the largest of some ids: 1, 2 or 4."""
     largest = int(ids.max(initial=0))
     if largest >= _LARGEST:
@@ -264,12 +287,15 @@ def _num_bytes(ids):
     return 1 if largest < 2**7 else 2 if largest < 2**14 else 4
 
 
-def _length_sizes(numbers):
+def _length_sizes(numbers: npt.NDArray) -> npt.NDArray[np.int64]:
     """Bytes that each of some numbers below 2**28 takes as a length."""
-    return 1 + sum((numbers >= 1 << 7 * index).astype(np.int64) for index in (1, 2, 3))
+    sizes = np.ones(numbers.shape, np.int64)
+    for index in (1, 2, 3):
+        sizes += numbers >= 1 << 7 * index
+    return sizes
 
 
-def _varints(numbers):
+def _varints(numbers: npt.NDArray) -> _Slots:
     """The bytes [n, 4] of some lengths, and which of them are in use."""
     index = np.arange(_LENGTH_BYTES)
     size = _length_sizes(numbers)[:, None]
@@ -277,12 +303,12 @@ def _varints(numbers):
     return (bits | (index < size - 1) << 7).astype(np.uint8), index < size
 
 
-def _constant(like, *numbers):
+def _constant(like: npt.NDArray, *numbers: int) -> _Slots:
     shape = len(like), len(numbers)
     return np.broadcast_to(np.array(numbers, np.uint8), shape), np.ones(shape, bool)
 
 
-def _to_the_left(*parts):
+def _to_the_left(*parts: Sequence[npt.NDArray]) -> _Slots:
     """Joins parts (bytes, in use) and moves the bytes in use to the left: long runs copy faster."""
     slots, used = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
     order = np.argsort(~used, axis=1, kind="stable")

@@ -8,6 +8,7 @@ same bytes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ from bert_tf.options import PretrainingData
 from bert_tf.records.build.encode import Encoder
 from bert_tf.records.build.summary import ExampleCounts, TextCounts, count_rows
 from bert_tf.text.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from bert_tf.records.build.tokens import UnitTokenizer
 
 Key = tuple[int, int]  # of a unit: number of its input, its number there
 
@@ -67,7 +71,10 @@ class Recipe:
             random_seed=options.random_seed,
         )
         self._continuations = np.frombuffer(vocabulary.continuations, bool)
-        self._tokenizer = self._encoder = None
+        self._encoder = Encoder(
+            options.max_seq_length, options.num_slots, self._example_type, options.is_padded
+        )
+        self._tokenizer: UnitTokenizer | None = None
         self.row_dtype = self._maker.row_dtype
 
     def tokenize(self, unit: Unit) -> tuple[Documents, TextCounts]:
@@ -167,12 +174,7 @@ class Recipe:
           rows: [n] of `row_dtype`, in the order of their units.
           bucket: its number.
         """
-        options = self._options
-        if self._encoder is None:
-            self._encoder = Encoder(
-                options.max_seq_length, options.num_slots, self._example_type, options.is_padded
-            )
-        order = RandomBits(options.random_seed, _ORDER, bucket).permutation(len(rows))
+        order = RandomBits(self._options.random_seed, _ORDER, bucket).permutation(len(rows))
         for start in range(0, len(rows), _BLOCK_ROWS):
             yield self._encoder.encode(rows[order[start : start + _BLOCK_ROWS]])
 

@@ -2,10 +2,15 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf.examples.choices import EXAMPLE_TYPES
+from bert_tf.options import PretrainingData
+from bert_tf.text.vocab import Vocabulary
 
 _MANY_UNKNOWN = 0.05
 _MANY_CAPPED = 0.05
@@ -13,9 +18,9 @@ _MANY_CAPPED = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """Numbers that add up; `+` and `dataclasses.asdict` are all there is to them."""
+    """Numbers that add up."""
 
-    def __add__(self, other):
+    def __add__(self, other: Self) -> Self:
         fields = dataclasses.fields(self)
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields))
 
@@ -25,13 +30,12 @@ class TextCounts(Counts):
     """Counts of the input.
 
     Attributes:
-      num_documents, num_short_documents: int; short ones have too few sentences for the objective
-        and are left out.
-      num_sentences, num_invalid_lines, num_bytes: int; bytes of the text, not compressed.
-      num_tokens, num_short_tokens, num_unknown: int, tokens, those in short documents, and those
-        that are [UNK].
-      num_dropped_spans: int, annotated spans that cross the end of a sentence or overlap.
-      num_dropped_paragraphs: int, of Wikipedia, with markup that could not be read.
+      num_short_documents: left out, with too few sentences for the type of examples.
+      num_bytes: of the text, not compressed.
+      num_short_tokens: those in short documents.
+      num_unknown: tokens that are [UNK].
+      num_dropped_spans: annotated spans that cross the end of a sentence or overlap.
+      num_dropped_paragraphs: of Wikipedia, with markup that could not be read.
     """
 
     num_documents: int = 0
@@ -51,12 +55,13 @@ class ExampleCounts(Counts):
     """Counts of the output.
 
     Attributes:
-      num_examples, num_pairs, num_label_1, num_capped: int; label 1: a random second text, or
-        swapped texts.
-      num_tokens, num_special: int, tokens, and those of them that no text gave.
-      num_positions: int, what the examples would take padded.
-      num_predictions, num_masked, num_kept: int, tokens to predict; those that became [MASK];
-        those that stayed as they were.
+      num_label_1: pairs with a random second text, or with swapped texts.
+      num_capped: examples in which P lowered the share of masked tokens.
+      num_special: tokens that no text gave, [CLS] and [SEP].
+      num_positions: what the examples would take if they were padded.
+      num_predictions: tokens to predict.
+      num_masked: those of them that became [MASK].
+      num_kept: those of them that stayed.
     """
 
     num_examples: int = 0
@@ -71,24 +76,16 @@ class ExampleCounts(Counts):
     num_kept: int = 0
 
     @property
-    def num_randomized(self):
-        """Tokens to predict in whose place stands another one."""
+    def num_randomized(self) -> int:
+        """Tokens to predict that became another token."""
         return self.num_predictions - self.num_masked - self.num_kept
 
 
-def count_rows(rows, vocabulary):
-    """Counts examples.
-
-    Args:
-      rows: structured array [n], see `examples.pretraining.row_dtype`.
-      vocabulary: `text.vocab.Vocabulary`.
-
-    Returns:
-      `ExampleCounts`.
-    """
+def count_rows(rows: npt.NDArray, vocabulary: Vocabulary) -> ExampleCounts:
+    """Counts examples, [n] of `examples.pretraining.row_dtype`."""
     word_ids, positions = rows["word_ids"], rows["positions"].astype(np.intp)
     # Where P is not used up this finds a [CLS], which is neither [MASK] nor the label there, 0.
-    found = np.take_along_axis(word_ids, positions, axis=1)
+    put_in = np.take_along_axis(word_ids, positions, axis=1)
     is_special = (word_ids == vocabulary.cls_id) | (word_ids == vocabulary.sep_id)
     return ExampleCounts(
         num_examples=len(rows),
@@ -99,45 +96,28 @@ def count_rows(rows, vocabulary):
         num_special=int(np.count_nonzero(is_special)),
         num_positions=word_ids.size,
         num_predictions=int(rows["num_predictions"].sum(dtype=np.int64)),
-        num_masked=int(np.count_nonzero(found == vocabulary.mask_id)),
-        num_kept=int(np.count_nonzero(found == rows["labels"])),
+        num_masked=int(np.count_nonzero(put_in == vocabulary.mask_id)),
+        num_kept=int(np.count_nonzero(put_in == rows["labels"])),
     )
 
 
-def example_text(row, vocabulary):
-    """An example to look at: its tokens, what is to be predicted, and the label.
-
-    Args:
-      row: one of `count_rows`.
-      vocabulary: `text.vocab.Vocabulary`.
-
-    Returns:
-      str.
-    """
+def example_text(row: Any, vocabulary: Vocabulary) -> str:
+    """An example to look at, one row of `count_rows`: its tokens, predictions and label."""
     tokens, count = vocabulary.tokens, row["num_predictions"]
     wanted = zip(row["positions"][:count], row["labels"][:count], strict=True)
     lines = [
         f"Example: {' '.join(tokens[word_id] for word_id in row['word_ids'][: row['num_tokens']])}"
     ]
     if row["positions"].size:
-        to_predict = ", ".join(f"{place} {tokens[label]}" for place, label in wanted)
+        to_predict = ", ".join(f"{position} {tokens[label]}" for position, label in wanted)
         lines.append(f"  to predict: {to_predict}")
     if row["pair_label"] >= 0:
         lines.append(f"  label: {row['pair_label']}")
     return "\n".join(lines)
 
 
-def text(read, made, options):
-    """The summary to print, warnings last.
-
-    Args:
-      read: `TextCounts`.
-      made: `ExampleCounts`.
-      options: `options.PretrainingData`.
-
-    Returns:
-      str.
-    """
+def text(read: TextCounts, made: ExampleCounts, options: PretrainingData) -> str:
+    """The summary to print, warnings last."""
     lines = [
         f"Read {read.num_documents} documents, {read.num_sentences} sentences, "
         f"{read.num_tokens} tokens, {read.num_bytes / 1e6:.2f} MB of text.",
@@ -152,28 +132,28 @@ def text(read, made, options):
     return "\n".join(lines + [f"WARNING: {each}" for each in _warnings(read, made, options)])
 
 
-def _masks(made, options):
+def _masks(made: ExampleCounts, options: PretrainingData) -> str:
     if not options.mask:
         return (
             "No masks: run_pretraining.py --dynamic_masking draws them, "
-            f"{options.num_predictions} in an example at the most."
+            f"at most {options.num_predictions} in an example."
         )
     return (
         f"Tokens to predict: "
         f"{_percent(made.num_predictions, made.num_tokens - made.num_special)} of the text; "
-        f"[MASK] stands for {_percent(made.num_masked, made.num_predictions)} of them, "
-        f"another token for {_percent(made.num_randomized, made.num_predictions)}, "
+        f"{_percent(made.num_masked, made.num_predictions)} of them became [MASK], "
+        f"{_percent(made.num_randomized, made.num_predictions)} another token, "
         f"{_percent(made.num_kept, made.num_predictions)} are kept."
     )
 
 
-def _warnings(read, made, options):
+def _warnings(read: TextCounts, made: ExampleCounts, options: PretrainingData) -> Iterator[str]:
     example_type = EXAMPLE_TYPES[options.example_type]
     if read.num_short_documents:
         yield (
             f"{read.num_short_documents} documents have fewer than two sentences and were "
             f"left out ({_percent(read.num_short_tokens, read.num_tokens)} of the text): "
-            "no sentence follows. Blank lines part documents, not sentences."
+            "no sentence follows. Blank lines separate documents, not sentences."
             if example_type.has_pair
             else f"{read.num_short_documents} documents have no token and were left out."
         )
@@ -202,5 +182,5 @@ def _warnings(read, made, options):
         )
 
 
-def _percent(part, whole):
+def _percent(part: int, whole: int) -> str:
     return f"{100 * part / max(1, whole):.1f} %"

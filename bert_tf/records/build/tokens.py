@@ -1,71 +1,70 @@
 """Units of raw text to arrays of ids: the first stage of building records."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
-from bert_tf.corpus import documents
-from bert_tf.examples import pool
+from bert_tf.corpus.documents import Document, documents
+from bert_tf.corpus.units import Unit
 from bert_tf.examples.choices import EXAMPLE_TYPES
+from bert_tf.examples.pool import Documents, cut_long_sentences
+from bert_tf.options import PretrainingData
 from bert_tf.records.build.summary import TextCounts
 from bert_tf.text import characters
 from bert_tf.text.graph import GraphTokenizer
+from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
+
+# ids int32 [tokens], lengths int64 [sentences], group_starts bool [tokens] or None.
+_Tokenized = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]
 
 
 class UnitTokenizer:
     """Tokenizes units; what it makes of one depends on its arguments alone.
 
     Args:
-      vocabulary: `text.vocab.Vocabulary`.
-      options: `options.PretrainingData`.
+      vocabulary: of the build.
+      options: of the build.
     """
 
-    def __init__(self, vocabulary, options):
+    def __init__(self, vocabulary: Vocabulary, options: PretrainingData) -> None:
         self._unk_id = vocabulary.unk_id
         self._continuations = np.frombuffer(vocabulary.continuations, bool)
         self._options = options
         example_type = EXAMPLE_TYPES[options.example_type]
         self._longest = example_type.longest_sentence(options.max_seq_length)
         self._min_sentences = example_type.min_sentences
+        self._tokenize: _FastTokenizer | _TokenizerWithGroups
         if options.has_group_starts:
             self._tokenize = _TokenizerWithGroups(vocabulary, options)
         else:
             self._tokenize = _FastTokenizer(vocabulary, options.do_lower_case)
 
-    def __call__(self, unit):
-        """Tokenizes one unit.
-
-        Args:
-          unit: `corpus.units.Unit`.
-
-        Returns:
-          (`pool.Documents` of those with enough sentences, `TextCounts` of all).
-        """
+    def __call__(self, unit: Unit) -> tuple[Documents, TextCounts]:
+        """Tokenizes one unit: the documents with enough sentences, and counts of all."""
         options = self._options
-        found = list(
-            documents.documents(unit, text_field=options.text_field, language=options.language)
-        )
-        ids, lengths, group_starts = self._tokenize(found)
+        texts = list(documents(unit, text_field=options.text_field, language=options.language))
+        ids, lengths, group_starts = self._tokenize(texts)
         goes_on = self._continuations[ids] if group_starts is None else ~group_starts
-        sentence_ends, num_parts = pool.cut_long_sentences(
-            np.cumsum(lengths), goes_on, self._longest
-        )
+        sentence_ends, num_parts = cut_long_sentences(np.cumsum(lengths), goes_on, self._longest)
         # A sentence without a token counts for nothing; a cut one for its parts.
         parts_before = np.concatenate([[0], np.cumsum(num_parts * (lengths > 0))])
-        document_ends = parts_before[np.cumsum([len(each.sentences) for each in found], dtype=int)]
+        document_ends = parts_before[np.cumsum([len(each.sentences) for each in texts], dtype=int)]
         num_sentences = np.diff(document_ends, prepend=0)
-        all_documents = pool.Documents(
+        all_documents = Documents(
             ids, np.unique(sentence_ends[sentence_ends > 0]), document_ends, group_starts
         )
         is_kept = num_sentences >= self._min_sentences
-        kept = _chosen(all_documents, is_kept)
+        kept = _kept(all_documents, is_kept)
         counts = TextCounts(
-            num_documents=len(found),
+            num_documents=len(texts),
             num_short_documents=int((~is_kept).sum()),
-            num_sentences=sum(len(each.sentences) for each in found),
-            num_invalid_lines=sum(each.num_invalid_lines for each in found),
-            num_dropped_spans=sum(each.num_dropped_spans for each in found),
-            num_dropped_paragraphs=sum(each.num_dropped_paragraphs for each in found),
+            num_sentences=sum(len(each.sentences) for each in texts),
+            num_invalid_lines=sum(each.num_invalid_lines for each in texts),
+            num_dropped_spans=sum(each.num_dropped_spans for each in texts),
+            num_dropped_paragraphs=sum(each.num_dropped_paragraphs for each in texts),
             num_bytes=unit.num_bytes,
             num_tokens=len(ids),
             num_short_tokens=len(ids) - len(kept.ids),
@@ -77,42 +76,44 @@ class UnitTokenizer:
 class _FastTokenizer:
     """All sentences of a unit at once, as a graph."""
 
-    def __init__(self, vocabulary, do_lower_case):
+    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool) -> None:
         self._tokenizer = GraphTokenizer(vocabulary, do_lower_case)
 
-    def __call__(self, found):
-        """Returns ids int32 [tokens], lengths int64 [sentences], None."""
-        sentences = [sentence for each in found for sentence in each.sentences]
+    def __call__(self, texts: list[Document]) -> _Tokenized:
+        sentences = [sentence for each in texts for sentence in each.sentences]
         ragged = self._tokenizer(tf.constant(sentences, tf.string))
         return ragged.values.numpy(), np.diff(ragged.row_splits.numpy()), None
 
 
 class _TokenizerWithGroups:
-    """Sentence by sentence with offsets, to find where the units of the corpus start."""
+    """Sentence by sentence with offsets, to find where words of a segmenter or spans start."""
 
-    def __init__(self, vocabulary, options):
+    def __init__(self, vocabulary: Vocabulary, options: PretrainingData) -> None:
         self._tokenizer = WordPieceTokenizer(vocabulary, options.do_lower_case)
         self._continuations = vocabulary.continuations
         self._segmented = options.segmented_text
 
-    def __call__(self, found):
-        """Returns ids int32 [tokens], lengths int64 [sentences], group_starts bool [tokens]."""
-        ids, lengths, starts = [], [], []
-        for each in found:
-            spans = each.spans or [()] * len(each.sentences)
+    def __call__(self, texts: list[Document]) -> _Tokenized:
+        ids: list[int] = []
+        lengths: list[int] = []
+        starts: list[bool] = []
+        for each in texts:
+            spans = each.spans or [[]] * len(each.sentences)
             for sentence, sentence_spans in zip(each.sentences, spans, strict=True):
                 text = sentence if isinstance(sentence, str) else sentence.decode("utf-8", "ignore")
-                found_ids, offsets = self._tokenizer.encode_with_offsets(text)
+                sentence_ids, offsets = self._tokenizer.encode_with_offsets(text)
                 if self._segmented:
-                    starts += _starts_of_chunks(text, offsets)
+                    starts += _starts_of_words(text, offsets)
                 else:
-                    starts += self._starts_of_spans(found_ids, offsets, sentence_spans)
-                ids += found_ids
-                lengths.append(len(found_ids))
+                    starts += self._starts_of_spans(sentence_ids, offsets, sentence_spans)
+                ids += sentence_ids
+                lengths.append(len(sentence_ids))
         return np.array(ids, np.int32), np.array(lengths, np.int64), np.array(starts, bool)
 
-    def _starts_of_spans(self, ids, offsets, spans):
-        """Whether each token starts a unit: a span as a whole, or a word outside of spans."""
+    def _starts_of_spans(
+        self, ids: list[int], offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]
+    ) -> list[bool]:
+        """Whether each token starts a group: a whole span, or a word outside of spans."""
         inner = np.zeros(len(ids), bool)
         starts = np.array([not self._continuations[word_id] for word_id in ids], bool)
         begins, ends = np.array(offsets, int).reshape(-1, 2).T
@@ -127,8 +128,8 @@ class _TokenizerWithGroups:
         return starts.tolist()
 
 
-def _starts_of_chunks(text, offsets):
-    """Whether each token is the first of a chunk between white space."""
+def _starts_of_words(text: str, offsets: Sequence[tuple[int, int]]) -> list[bool]:
+    """Whether each token is the first of a word between white space."""
     starts, end_before = [], 0
     for number, (start, end) in enumerate(offsets):
         between = text[end_before:start]
@@ -138,22 +139,17 @@ def _starts_of_chunks(text, offsets):
     return starts
 
 
-def _chosen(found, is_kept):
-    """The documents that are kept.
-
-    Args:
-      found: `pool.Documents`.
-      is_kept: bool [documents].
-    """
+def _kept(documents: Documents, is_kept: npt.NDArray[np.bool_]) -> Documents:
+    """The documents that are kept, by bool [documents]."""
     if is_kept.all():
-        return found
-    num_sentences = np.diff(found.document_ends, prepend=0)
-    num_tokens = np.diff(found.sentence_ends, prepend=0)
+        return documents
+    num_sentences = np.diff(documents.document_ends, prepend=0)
+    num_tokens = np.diff(documents.sentence_ends, prepend=0)
     sentence_kept = np.repeat(is_kept, num_sentences)
     token_kept = np.repeat(sentence_kept, num_tokens)
-    return pool.Documents(
-        found.ids[token_kept],
+    return Documents(
+        documents.ids[token_kept],
         np.cumsum(num_tokens[sentence_kept]),
         np.cumsum(num_sentences[is_kept]),
-        None if found.group_starts is None else found.group_starts[token_kept],
+        None if documents.group_starts is None else documents.group_starts[token_kept],
     )

@@ -6,6 +6,8 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from bert_tf.errors import UnfinishedError
 
@@ -14,27 +16,28 @@ _TASKS_PER_WORKER = 4  # enough that none waits for another, few enough to hold 
 _ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 # What a worker process calls its tasks on; set once when it starts.
-_target = None
+_target: Any = None
 
 
 class Workers:
     """Runs the methods of an object in worker processes, or in this one if there is one worker.
 
     Args:
-      num_workers: int.
-      factory: picklable callable; what it returns is made once in every process.
-      arguments: tuple, its arguments.
+      num_workers: processes.
+      factory: picklable; what it returns is made once in every process.
+      arguments: of the factory.
     """
 
-    def __init__(self, num_workers, factory, *arguments):
+    def __init__(self, num_workers: int, factory: Callable[..., Any], *arguments: Any) -> None:
         self._num_workers = num_workers
         self._factory, self._arguments = factory, arguments
-        self._executor = self._here = None
+        self._executor: concurrent.futures.ProcessPoolExecutor | None = None
+        self._here: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> "Workers":
         if self._num_workers > 1:
             self._environment = {name: os.environ.get(name) for name in _ONE_THREAD}
-            os.environ.update(_ONE_THREAD)  # worker processes take it over
+            os.environ.update(_ONE_THREAD)  # worker processes inherit it
             self._executor = concurrent.futures.ProcessPoolExecutor(
                 self._num_workers,
                 multiprocessing.get_context("spawn"),
@@ -43,7 +46,7 @@ class Workers:
             )
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, *_: Any) -> None:
         if self._executor:
             self._executor.shutdown(wait=True, cancel_futures=True)
             for name, value in self._environment.items():
@@ -51,15 +54,15 @@ class Workers:
                 if value is not None:
                     os.environ[name] = value
 
-    def run(self, method, tasks):
+    def run(self, method: str, tasks: Iterable[tuple]) -> Iterator[Any]:
         """Runs tasks; only few are taken from the iterable before they are needed.
 
         Args:
-          method: str, name of a method of what the factory returns.
-          tasks: iterable of tuples of arguments.
+          method: name of a method of what the factory returns.
+          tasks: its arguments.
 
         Yields:
-          what the method returns, in the order of the tasks.
+          What the method returns, in the order of the tasks.
 
         Raises:
           UnfinishedError: a worker was killed.
@@ -68,7 +71,7 @@ class Workers:
             self._here = self._here or self._factory(*self._arguments)
             yield from (getattr(self._here, method)(*task) for task in tasks)
             return
-        running = collections.deque()
+        running: collections.deque[concurrent.futures.Future] = collections.deque()
         try:
             for task in tasks:
                 running.append(self._executor.submit(_run_task, method, task))
@@ -83,17 +86,19 @@ class Workers:
             ) from None
 
 
-def _start_worker(factory, arguments):
+def _start_worker(factory: Callable[..., Any], arguments: tuple) -> None:
     global _target
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _target = factory(*arguments)
 
 
-def _end_with_parent():
-    """Ends this process if its parent was killed, for nobody would ask it to."""
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+def _end_with_parent() -> None:
+    """Ends this process if its parent was killed, which nothing else would do."""
+    parent = multiprocessing.parent_process()
+    assert parent  # only worker processes come here
+    multiprocessing.connection.wait([parent.sentinel])
     os._exit(1)
 
 
-def _run_task(method, task):
+def _run_task(method: str, task: tuple) -> Any:
     return getattr(_target, method)(*task)

@@ -1,4 +1,4 @@
-"""Encoded examples to TFRecord files, whole or not at all.
+"""Encoded examples to TFRecord files, each complete or not there.
 
 A record in a file: its length, the checksum of the length, its bytes, their checksum. Written
 here rather than by TensorFlow because that takes twice as long, and a process that only writes
@@ -7,26 +7,31 @@ need not load it.
 
 import hashlib
 import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import google_crc32c
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf import files
+
+Bytes = bytes | npt.NDArray[np.uint8]
 
 _MASK_DELTA = np.uint32(0xA282EAD8)  # the format adds it to a checksum with its bits rotated
 _COPY_BYTES = 2**20
 
 
-def write_records(path, batches):
-    """Writes a TFRecord file; nobody sees a part of it.
+def write_records(path: str, batches: Iterable[tuple[Bytes, npt.NDArray]]) -> int:
+    """Writes a TFRecord file, which appears complete; one that is there is replaced.
 
     Args:
-      path: str; a file that is there is replaced.
-      batches: iterable of (uint8 array or bytes of some records without gaps, int [n] of where in
-        it each record ends), as `encode.Encoder.encode` makes them.
+      path: of the file.
+      batches: as `encode.Encoder.encode` makes them: the bytes of some records without gaps, and
+        [n], where in them each record ends.
 
     Returns:
-      int, the number of records.
+      The number of records.
     """
     num_records = 0
     with files.replacing(path) as temporary, open(temporary, "wb") as file:
@@ -36,15 +41,15 @@ def write_records(path, batches):
     return num_records
 
 
-def join(path, parts):
-    """Joins TFRecord files to one, which appears whole; the parts are deleted on the way.
+def join(path: str, parts: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    """Joins TFRecord files to one, which appears complete, and deletes them.
 
     Args:
-      path: str; a file that is there is replaced.
-      parts: iterable of (path, number of records).
+      path: of the new file; one that is there is replaced.
+      parts: (path, number of records) of each.
 
     Returns:
-      dict with the number of "records" and "bytes" and the hexadecimal "sha256" of the file.
+      The number of "records" and "bytes" and the hexadecimal "sha256" of the file.
     """
     num_records, sha256 = 0, hashlib.sha256()
     with files.replacing(path) as temporary, open(temporary, "wb") as target:
@@ -61,7 +66,7 @@ def join(path, parts):
     return {"records": num_records, "bytes": num_bytes, "sha256": sha256.hexdigest()}
 
 
-def frame(buffer, ends):
+def frame(buffer: Bytes, ends: npt.NDArray | Sequence[int]) -> bytes:
     """The bytes of a TFRecord file with these records; arguments as for `write_records`."""
     data = bytes(buffer)
     ends = np.asarray(ends, np.int64)
@@ -72,15 +77,15 @@ def frame(buffer, ends):
     headers = [
         length + checksum for length, checksum in zip(lengths, _checksums(lengths), strict=True)
     ]
-    parts = [None] * (3 * len(records))
+    parts = [b""] * (3 * len(records))
     parts[0::3] = map(headers.__getitem__, which.tolist())
     parts[1::3] = records
     parts[2::3] = _checksums(records)
     return b"".join(parts)
 
 
-def _checksums(parts):
-    """The masked checksum of each of some bytes, four bytes each."""
+def _checksums(parts: Sequence[bytes]) -> list[bytes]:
+    """The masked checksum of each part, four bytes."""
     crc = np.fromiter(map(google_crc32c.value, parts), np.uint32, len(parts))
     masked = (crc >> np.uint32(15) | crc << np.uint32(17)) + _MASK_DELTA
     data = masked.astype("<u4").tobytes()

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
-from bert_tf.records.build import builder, plan
+from bert_tf.records.build import builder, recipe
 
 pytest.importorskip(
     "apache_beam", reason="Apache Beam has an environment of its own: make test-beam"
@@ -64,14 +64,14 @@ def small_parts(monkeypatch):
     """Makes `build` cut small too; returns the pools of every plan that is made."""
     monkeypatch.setattr(builder, "UNIT_BYTES", UNIT_BYTES)
     monkeypatch.setattr(builder, "POOL_TOKENS", POOL_TOKENS)
-    monkeypatch.setattr(plan, "_BUCKET_BYTES", 2**14)
-    made, pools = [], plan.pools
+    monkeypatch.setattr(recipe, "_BUCKET_BYTES", 2**14)
+    made, assign_pools = [], recipe.assign_pools
 
     def kept(*arguments):
-        made.append(pools(*arguments))
+        made.append(assign_pools(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(plan, "pools", kept)
+    monkeypatch.setattr(recipe, "assign_pools", kept)
     return made
 
 

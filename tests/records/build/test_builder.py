@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
 from bert_tf.records import manifest
-from bert_tf.records.build import builder, plan, scratch, stages
+from bert_tf.records.build import builder, recipe, scratch
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 NUM_DOCUMENTS, NUM_WORDS = 13, 31
@@ -106,8 +106,8 @@ def small_parts(monkeypatch):
     """Many units, pools and buckets out of little text: about three documents each."""
     monkeypatch.setattr(builder, "UNIT_BYTES", 1009)
     monkeypatch.setattr(builder, "POOL_TOKENS", 500)
-    monkeypatch.setattr(plan, "_BUCKET_BYTES", 4001)
-    monkeypatch.setattr(plan, "_RUN_BYTES", 8009)
+    monkeypatch.setattr(recipe, "_BUCKET_BYTES", 4001)
+    monkeypatch.setattr(recipe, "_RUN_BYTES", 8009)
 
 
 @pytest.mark.parametrize("is_small", [False, True])
@@ -228,7 +228,7 @@ def test_bytes_do_not_depend_on_names_order_or_workers(several, small_parts):
 def test_a_build_that_stops_goes_on(several, small_parts, monkeypatch, stage, num_done):
     options, _ = several
     wanted = shards(options)
-    run_stage, calls = getattr(stages.Stages, stage), []
+    run_stage, calls = getattr(scratch.Stages, stage), []
 
     def stops(self, *arguments):
         if len(calls) == num_done:
@@ -237,7 +237,7 @@ def test_a_build_that_stops_goes_on(several, small_parts, monkeypatch, stage, nu
         return run_stage(self, *arguments)
 
     with monkeypatch.context() as context:
-        context.setattr(stages.Stages, stage, stops)
+        context.setattr(scratch.Stages, stage, stops)
         with contextlib.suppress(KeyboardInterrupt):
             shards(options)
 
@@ -246,9 +246,9 @@ def test_a_build_that_stops_goes_on(several, small_parts, monkeypatch, stage, nu
         return run_stage(self, *arguments)
 
     later = []
-    monkeypatch.setattr(stages.Stages, stage, counts)
+    monkeypatch.setattr(scratch.Stages, stage, counts)
     assert shards(options) == wanted
-    if stage != "encode":  # a shard is encoded anew, all of its buckets
+    if stage != "encode":  # a shard is encoded again, all of its buckets
         assert not {str(each) for each in calls} & {str(each) for each in later}
 
 
@@ -294,7 +294,7 @@ def test_a_full_disk_is_said_and_can_be_gone_on_with(several, monkeypatch, error
 def test_unfinished_work_of_other_options_is_refused(several, monkeypatch):
     options, _ = several
     with monkeypatch.context() as context:
-        context.setattr(stages.Stages, "draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        context.setattr(scratch.Stages, "draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             shards(options)
     with pytest.raises(InputError, match="random_seed is 12345 there and 7 here"):

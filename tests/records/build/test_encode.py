@@ -103,7 +103,7 @@ def test_lists_beyond_16383_bytes(pad):
 
 def test_one_encoder_takes_blocks_of_any_size_and_vocabulary_in_turn():
     """What one block leaves in the encoder's memory is not seen in the next."""
-    encoder = Encoder(131, 37, "nsp", True)
+    encoder = Encoder(131, 37, choices.EXAMPLE_TYPES["nsp"], True)
     for seed, (num_rows, vocab_size) in enumerate(
         [(1500, 60_000), (1, 60_000), (2, 120), (7, 990)]
     ):
@@ -113,7 +113,9 @@ def test_one_encoder_takes_blocks_of_any_size_and_vocabulary_in_turn():
 
 
 def test_no_rows_no_bytes():
-    buffer, ends = Encoder(7, 3, "nsp", True).encode(np.empty(0, row_dtype(7, 3, 113)))
+    buffer, ends = Encoder(7, 3, choices.EXAMPLE_TYPES["nsp"], True).encode(
+        np.empty(0, row_dtype(7, 3, 113))
+    )
     assert (buffer.tolist(), ends.tolist()) == ([], [])
 
 
@@ -121,7 +123,7 @@ def test_refuses_an_id_beyond_four_bytes():
     rows = random_rows(2, 7, 3, 2**20, "nsp")
     rows["word_ids"][1, 2] = 2**28
     with pytest.raises(ValueError, match="268435456"):
-        Encoder(7, 3, "nsp", True).encode(rows)
+        Encoder(7, 3, choices.EXAMPLE_TYPES["nsp"], True).encode(rows)
 
 
 def test_the_released_input_function_reads_it():

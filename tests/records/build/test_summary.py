@@ -130,8 +130,8 @@ def test_text_of_pairs():
     assert summary.text(READ, MADE, options()).splitlines() == [
         "Read 200 documents, 3000 sentences, 41000 tokens, 1.23 MB of text.",
         "Wrote 1000 examples, 10000 tokens; 90.9 % of 11 positions hold one.",
-        "Tokens to predict: 20.0 % of the text; [MASK] stands for 79.5 % of them, another token "
-        "for 10.5 %, 10.0 % are kept.",
+        "Tokens to predict: 20.0 % of the text; 79.5 % of them became [MASK], "
+        "10.5 % another token, 10.0 % are kept.",
         "Second text from another document: 49.7 %.",
     ]
 
@@ -139,7 +139,7 @@ def test_text_of_pairs():
 def test_text_without_masks():
     made = dataclasses.replace(MADE, num_predictions=0, num_masked=0, num_kept=0)
     assert summary.text(READ, made, options(mask=False)).splitlines()[2] == (
-        "No masks: run_pretraining.py --dynamic_masking draws them, 2 in an example at the most."
+        "No masks: run_pretraining.py --dynamic_masking draws them, at most 2 in an example."
     )
 
 

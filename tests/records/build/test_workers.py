@@ -82,7 +82,7 @@ def test_the_environment_is_left_as_it_was(monkeypatch):
 
 _ORPHANS = """
 import os, time
-from bert_tf.records.workers import Workers
+from bert_tf.records.build.workers import Workers
 class Sleeper:
     def pid(self, number):
         time.sleep(0.3)
