@@ -6,7 +6,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def pytest_configure():
+def pytest_configure(config):
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        return  # only hands the tests to the processes that run them
+
     import tensorflow as tf
 
     (cpu,) = tf.config.list_physical_devices("CPU")
