@@ -3,13 +3,14 @@
 import sys
 
 from bert_tf import commands
+from export.options import Conversion
 
 
-def main(conversion_options):
+def main(options: Conversion) -> None:
     from export.conversion import convert, verify
 
     try:
-        convert.run(conversion_options)
+        convert.run(options)
     except verify.MismatchError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         sys.exit(1)

@@ -7,12 +7,14 @@ them go to Beam, and so does what follows "--". Needs requirements-beam.txt; see
 """
 
 import importlib.util
+from collections.abc import Sequence
 
 from bert_tf import commands
 from bert_tf.errors import InputError
+from bert_tf.options import PretrainingData
 
 
-def main(run_options, arguments):
+def main(options: PretrainingData, arguments: Sequence[str]) -> None:
     if importlib.util.find_spec("apache_beam") is None:
         raise InputError(
             "apache-beam is not installed. It needs an older protobuf than a new environment "
@@ -20,7 +22,7 @@ def main(run_options, arguments):
         )
     from bert_tf.records.beam import pipeline
 
-    pipeline.run(run_options, arguments)
+    pipeline.run(options, arguments)
 
 
 if __name__ == "__main__":
