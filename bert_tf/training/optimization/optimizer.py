@@ -105,7 +105,12 @@ class Optimizer(tf.Module, abc.ABC):
             factor = tf.where(is_good, factor / self.loss_scale.value, 0.0)
             clipped = [tf.math.multiply_no_nan(gradient, factor) for gradient in gradients]
 
-        def update_all(strategy, gradients, step, is_good):
+        def update_all(
+            strategy: tf.distribute.Strategy,
+            gradients: Sequence[tf.Tensor],
+            step: _Step,
+            is_good: tf.Tensor,
+        ) -> None:
             for index, gradient in zip(used, gradients, strict=True):
                 strategy.extended.update(
                     variables[index],

@@ -16,7 +16,7 @@ _GIB, _GB, _TERA = 2**30, 10**9, 10**12
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chip:
-    """One chip or card.
+    """One TPU chip, graphics card or processor.
 
     Attributes:
       title: str.

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -180,18 +181,18 @@ def ticks(low: float, high: float) -> list[float]:
 
 @dataclasses.dataclass(frozen=True)
 class _Frame:
-    """From steps and values to coordinates in the picture, rounded to what a screen can show."""
+    """From steps and values, numbers or arrays, to coordinates that a screen can show."""
 
     last_step: int
     low: float
     high: float
     left, right, top, bottom = 58, 548, 26, 220  # its corners
 
-    def x(self, step):
+    def x(self, step: Any) -> Any:
         return np.round(self.left + (self.right - self.left) * step / self.last_step, 1)
 
-    def y(self, value):
-        """Inside of the frame, or just above or below it."""
+    def y(self, value: Any) -> Any:
+        """Inside the frame, or just above or below it."""
         height = (self.bottom - self.top) * (value - self.low) / (self.high - self.low)
         return np.round(np.clip(self.bottom - height, self.top - 3, self.bottom + 3), 1)
 

@@ -8,11 +8,12 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.options import Devices
-from bert_tf.training import setup as start_lib
+from bert_tf.training import setup
 from bert_tf.training.devices import environment, tpu
 from bert_tf.training.monitoring.guards import ReplicaCheck
 from bert_tf.training.plan import peak
 from bert_tf.training.pretraining_data import PhaseData
+from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.loop import Loop
 from tests.reference import pretend_tpu, state_run, toy_pretraining
 
@@ -94,7 +95,7 @@ def test_set_up_asks_for_a_tpu_and_for_no_order_of_sums(found, monkeypatch):
     asked = []
     monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(1))
     options = types.SimpleNamespace(**vars(devices()), random_seed=3, dtype="float32")
-    assert isinstance(start_lib.set_up(options), tf.distribute.TPUStrategy)
+    assert isinstance(setup.set_up_devices(options), tf.distribute.TPUStrategy)
     assert asked == []
 
 
@@ -180,10 +181,15 @@ def test_every_host_of_a_slice_reads_for_its_own_cores():
     slice_ = types.SimpleNamespace(
         num_replicas_in_sync=8, distribute_datasets_from_function=distribute
     )
-    options = types.SimpleNamespace(gradient_accumulation_steps=2, lengths=lambda length: (length,))
+    options = types.SimpleNamespace(
+        gradient_accumulation_steps=2,
+        lengths=lambda length: (length,),
+        has_static_shapes=True,
+        iterations_per_loop=3,
+    )
     phase = types.SimpleNamespace(batch_size=64, max_seq_length=17)
     data = PhaseData(phase, 0, None)
-    data.device_batches(Reader(), options, slice_, 0)
+    data.batches(Reader(), options, slice_, 0)
     found = [(each["first_row"], each["num_rows"], each["num_replicas"]) for each in asked[:2]]
     assert found == [(0, 32, 4), (32, 32, 4)]
 

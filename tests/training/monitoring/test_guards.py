@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError, UnfinishedError
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.guards import DivergedError, LossGuard, ReplicaCheck
 
 WINDOW, PATIENCE = 100, 400
@@ -173,7 +173,7 @@ def test_the_first_losses_are_not_suspicious():
 
 @pytest.fixture(scope="module")
 def two():
-    return strategy_lib.mirrored(["/cpu:0", "/cpu:1"])
+    return strategies.mirrored(["/cpu:0", "/cpu:1"])
 
 
 def copies(strategy, values):

@@ -3,13 +3,13 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 from bert_tf.training.optimization.loss_scale import SMALLEST, LossScale
 
 
 def recorder(replicas=1, **settings):
     """(loss scale, function that records one update), under that many replicas."""
-    strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
+    strategy = strategies.mirrored([f"/cpu:{i}" for i in range(replicas)])
     with strategy.scope():
         loss_scale = LossScale(**settings)
 

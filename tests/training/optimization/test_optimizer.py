@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
 from bert_tf.training.optimization.parameter_groups import ParameterGroup
@@ -238,7 +238,7 @@ TARGETS = np.random.default_rng(11).integers(0, 11, size=(30, 8))
 
 def trained_on(replicas, kind, loss_scale=None):
     """Weights of a tied table, a kernel and a bias after 30 updates in one `tf.while_loop`."""
-    strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
+    strategy = strategies.mirrored([f"/cpu:{i}" for i in range(replicas)])
     rng = np.random.default_rng(3)
     weights = {name: rng.normal(size=SHAPES[name]).astype(np.float32) for name in ("table", "bias")}
     weights["matrix"] = rng.normal(size=(2, 7)).astype(np.float32)

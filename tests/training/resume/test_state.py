@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.guards import DivergedError
 from bert_tf.training.resume import state_files
 from tests.reference.state_run import FILES, Run, assert_restores, names
@@ -43,7 +43,7 @@ def test_the_newest_state_comes_back_with_its_notes(tmp_path, capsys):
 
 @pytest.mark.parametrize("replicas", [(1, 2), (2, 1), (2, 4)])
 def test_a_state_comes_back_on_another_number_of_replicas(tmp_path, replicas):
-    before, after = (strategy_lib.mirrored([f"/cpu:{i}" for i in range(n)]) for n in replicas)
+    before, after = (strategies.mirrored([f"/cpu:{i}" for i in range(n)]) for n in replicas)
     Run(tmp_path, before).save(7)
     run = Run(tmp_path, after)
     assert run.state.restore() == 7

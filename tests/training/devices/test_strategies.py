@@ -4,12 +4,12 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 
 
 @pytest.mark.parametrize(("name", "replicas"), [("auto", 1), ("one_device", 1), ("mirrored", 4)])
 def test_make(name, replicas):
-    assert strategy_lib.make(name).num_replicas_in_sync == replicas
+    assert strategies.make(name).num_replicas_in_sync == replicas
 
 
 @pytest.mark.parametrize(("name", "replicas"), [("auto", 2), ("one_device", 1), ("mirrored", 2)])
@@ -17,9 +17,9 @@ def test_make_prefers_gpus(monkeypatch, name, replicas):
     two = [tf.config.LogicalDevice(f"/device:GPU:{i}", "GPU") for i in (0, 1)]
     monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": two, "CPU": []}.get)
     found = {}
-    monkeypatch.setattr(strategy_lib, "mirrored", lambda devices: found.update(many=devices))
+    monkeypatch.setattr(strategies, "mirrored", lambda devices: found.update(many=devices))
     monkeypatch.setattr(tf.distribute, "OneDeviceStrategy", lambda device: found.update(one=device))
-    strategy_lib.make(name)
+    strategies.make(name)
     names = ["/device:GPU:0", "/device:GPU:1"]
     assert found == ({"one": names[0]} if replicas == 1 else {"many": names})
 
@@ -28,12 +28,12 @@ def test_one_gpu_is_used_alone(monkeypatch):
     gpu = tf.config.LogicalDevice("/device:GPU:0", "GPU")
     monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": [gpu], "CPU": []}.get)
     monkeypatch.setattr(tf.distribute, "OneDeviceStrategy", lambda device: device)
-    assert strategy_lib.make("auto") == "/device:GPU:0"
+    assert strategies.make("auto") == "/device:GPU:0"
 
 
 def test_mirrored_sums_over_as_many_replicas_as_asked_in_one_process():
     for replicas in (2, 3, 2):
-        strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
+        strategy = strategies.mirrored([f"/cpu:{i}" for i in range(replicas)])
 
         def total():
             context = tf.distribute.get_replica_context()
@@ -49,19 +49,19 @@ def test_mirrored_sums_over_as_many_replicas_as_asked_in_one_process():
 
 
 def test_check_batch_size():
-    strategy = strategy_lib.mirrored(["/cpu:0", "/cpu:1", "/cpu:2"])
-    strategy_lib.check_batch_size(strategy, 12)
+    strategy = strategies.mirrored(["/cpu:0", "/cpu:1", "/cpu:2"])
+    strategies.check_batch_size(strategy, 12)
     with pytest.raises(InputError, match="--train_batch_size=11 .* the 3 replicas; give 12, or"):
-        strategy_lib.check_batch_size(strategy, 11)
+        strategies.check_batch_size(strategy, 11)
 
 
 def test_a_host_of_several_reads_for_its_own_replicas():
-    strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(4)])
+    strategy = strategies.mirrored([f"/cpu:{i}" for i in range(4)])
     contexts = [tf.distribute.InputContext(2, host, 4) for host in (0, 1)]
-    found = [list(strategy_lib.local_replicas(strategy, each)) for each in contexts]
+    found = [list(strategies.local_replicas(strategy, each)) for each in contexts]
     assert found == [[0, 1], [2, 3]]
     alone = tf.distribute.InputContext(1, 0, 4)
-    assert list(strategy_lib.local_replicas(strategy, alone)) == [0, 1, 2, 3]
+    assert list(strategies.local_replicas(strategy, alone)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("text", ["{'cluster': 1}", "[]", '{"cluster": ["a:1", "b:1"]}'])
@@ -69,4 +69,4 @@ def test_a_host_of_several_reads_for_its_own_replicas():
 def test_a_variable_that_names_no_cluster_is_refused(monkeypatch, text, name):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(InputError, match='TF_CONFIG is.*"task": '):
-        strategy_lib.make(name)
+        strategies.make(name)
