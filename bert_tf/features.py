@@ -1,7 +1,7 @@
-"""Every feature once: its name in records, its name in models, its axes, its type.
+"""The one table of features: name in records, name in models, axes, type.
 
 Record writer, record reader and export signatures all read this table. Record names are the
-released ones, which every BERT TFRecord on earth has; model names are those of TF Hub.
+released ones, which every BERT TFRecord has; model names are those of TF Hub.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Feature:
     dtype: str = "int32"
 
     @property
-    def accepted_record_names(self):
+    def accepted_record_names(self) -> tuple[str, ...]:
         """Names under which a record may hold it: the released one, then Model Garden's."""
         return tuple(dict.fromkeys((self.record_name, self.name)))
 
@@ -36,7 +36,7 @@ MASKED_LM_POSITIONS = Feature("masked_lm_positions", "masked_lm_positions", "B P
 MASKED_LM_IDS = Feature("masked_lm_ids", "masked_lm_ids", "B P")
 MASKED_LM_WEIGHTS = Feature("masked_lm_weights", "masked_lm_weights", "B P", "float32")
 NEXT_SENTENCE_LABELS = Feature("next_sentence_labels", "next_sentence_labels", "B")
-# Not a released one: which of the texts packed into one row a token belongs to, from 1.
+# Not a released feature: which of the texts packed into one row a token belongs to, from 1.
 SEQUENCE_IDS = Feature("sequence_ids", "sequence_ids", "B T")
 LABEL_IDS = Feature("label_ids", "label_ids", "B")
 LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")

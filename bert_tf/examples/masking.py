@@ -1,8 +1,8 @@
 """Blocks of packed ids to masked LM examples (paper section 3.1, task 1, and appendix A.1).
 
-The algorithm is written once, over a few array
-operations and random draws, `Arrays`: in NumPy for the builder of records (`numpy_masking`), in
-TensorFlow for masks that are drawn while records are read (`records.read.dynamic_masking`).
+The algorithm is written once, over a few array operations and random draws, `Arrays`: in NumPy for
+the builder of records (`numpy_masking`), in TensorFlow for masks that are drawn while records are
+read (`records.read.dynamic_masking`).
 """
 
 from typing import Any, NamedTuple, Protocol

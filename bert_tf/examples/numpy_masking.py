@@ -42,7 +42,6 @@ class NumpyArrays:
     take = staticmethod(np.take)
     where = staticmethod(np.where)
     concat = staticmethod(np.column_stack)
-    range = staticmethod(np.arange)
     whole = staticmethod(lambda numbers: numbers.astype(np.int64))
 
     def __init__(self, shape: tuple[int, ...], random: RandomBits) -> None:
@@ -60,6 +59,9 @@ class NumpyArrays:
 
     def any(self, values: Array) -> Array:
         return np.any(values, axis=1, keepdims=True)
+
+    def range(self, length: int) -> Ints:
+        return np.arange(length)
 
     def count(self, values: Array) -> Array:
         return np.count_nonzero(values, axis=1, keepdims=True)
@@ -155,11 +157,11 @@ class NumpyArrays:
     def draw_by_group(self, chosen: _ChosenPlaces) -> Floats:
         if chosen.sizes is None:
             return self._random.uniform(chosen.places.size)
-        return np.repeat(self._random.uniform(chosen.sizes.size), chosen.sizes)
+        return np.repeat(self._random.uniform(len(chosen.sizes)), chosen.sizes)
 
     def draw_by_token(self, chosen: _ChosenPlaces, is_wanted: Bools) -> Floats:
         draws = np.zeros(chosen.places.size)
-        draws[is_wanted] = self._random.uniform(np.count_nonzero(is_wanted))
+        draws[is_wanted] = self._random.uniform(int(np.count_nonzero(is_wanted)))
         return draws
 
     def masked(self, word_ids: Ints, chosen: _ChosenPlaces, labels: Ints, put_in: Ints) -> Masked:

@@ -1,33 +1,36 @@
 """One or two id sequences to one row of the model: special tokens, types, truncation."""
 
+from collections.abc import Sequence
+
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.text.vocab import Vocabulary
 
 
-def truncated_lengths(length_a, length_b, budget):
-    """How many ids of each of two sequences stay, so that together they fit `budget`.
+def truncated_lengths(length_a: int, length_b: int, budget: int) -> tuple[int, int]:
+    """Lengths of the prefixes to keep of two sequences, so that together they fit `budget`.
 
     The longer one loses ids until both fit; of two equally long ones the second loses first
     (released code, `_truncate_seq_pair`, in closed form).
-
-    Returns:
-      (keep_a, keep_b): ints, prefixes to keep.
     """
     keep_a = min(length_a, max(budget - length_b, budget - budget // 2))
     keep_b = min(length_b, max(budget - length_a, budget // 2))
     return keep_a, keep_b
 
 
-def pack(ids_a, ids_b, vocabulary, max_seq_length):
+def pack(
+    ids_a: Sequence[int], ids_b: Sequence[int] | None, vocabulary: Vocabulary, max_seq_length: int
+) -> tuple[list[int], list[int]]:
     """Packs ids as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]` (paper section 3, figure 2).
 
     Args:
-      ids_a: sequence of int.
-      ids_b: sequence of int, or None for a single text. An empty second text is still a pair.
-      vocabulary: `text.vocab.Vocabulary`.
-      max_seq_length: int, special tokens included.
+      ids_a: first text.
+      ids_b: second text; None for a single text. An empty second text is still a pair.
+      vocabulary: of the ids.
+      max_seq_length: special tokens included.
 
     Returns:
-      (word_ids, type_ids): two lists of int of equal length, at most `max_seq_length`.
+      Word ids and type ids, of equal length, at most `max_seq_length`.
     """
     cls, sep = vocabulary.cls_id, vocabulary.sep_id
     if ids_b is None:
@@ -38,13 +41,13 @@ def pack(ids_a, ids_b, vocabulary, max_seq_length):
     return word_ids, [0] * (keep_a + 2) + [1] * (keep_b + 1)
 
 
-def check_length(max_seq_length, config, shortest):
+def check_length(max_seq_length: int, config: BertConfig, shortest: int) -> None:
     """Refuses a sequence length that the position table or the special tokens cannot take.
 
     Args:
-      max_seq_length: int, as the user gave it.
-      config: `BertConfig`.
-      shortest: int, the special tokens of one sequence plus one token of text for each part.
+      max_seq_length: as the user gave it.
+      config: of the model.
+      shortest: the special tokens of one sequence plus one token of text for each part.
 
     Raises:
       InputError: longer than `max_position_embeddings`, or shorter than `shortest`.

@@ -3,36 +3,39 @@
 import dataclasses
 import itertools
 import random
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf.examples import pairs, sequences
 from bert_tf.examples.choices import ExampleType
 from bert_tf.examples.masking import Masker
 from bert_tf.examples.numpy_masking import NumpyArrays
+from bert_tf.examples.pool import Pool
 from bert_tf.examples.random_bits import RandomBits
 from bert_tf.text.vocab import Vocabulary
 
-_BLOCK_ROWS = 2048  # so that what is worked on together stays in the processor's cache
+_BLOCK_ROWS = 2048  # so that a block and its intermediate results stay in the processor's cache
 NO_PAIR = -1
 
 
-def row_dtype(max_seq_length, max_predictions_per_seq, vocab_size):
-    """One example as a row of a structured array; what is beyond its length is 0.
+def row_dtype(max_seq_length: int, max_predictions_per_seq: int, vocab_size: int) -> np.dtype:
+    """One example as a row of a structured array; zeros behind its tokens and predictions.
 
     Fields:
       word_ids: [T], with special tokens; masked unless P is 0.
       num_tokens: tokens of the row, special tokens included.
       num_type_a: those of them that have type 0; the others have type 1.
       positions: [P], ascending, of the tokens to predict.
-      labels: [P], the ids that stood there.
+      labels: [P], the ids before masking there.
       num_predictions: how many there are.
       pair_label: 1: the second text is a random one, or the two are swapped; else 0, and
         `NO_PAIR` where there is one text only.
       num_sequences: sequences in the row; more than one only where they are packed, and then
         each starts with a [CLS].
-      is_capped: whether P kept the share of masked tokens down.
+      is_capped: whether P lowered the share of masked tokens.
     """
     id_type = "<u2" if vocab_size <= 2**16 else "<u4"
     place_type = "<u2" if max_seq_length < 2**16 else "<u4"
@@ -55,14 +58,14 @@ class _Layout(NamedTuple):
     """What the texts of a block of rows are.
 
     Attributes:
-      spans: int64 [texts, 2], start and end of each in the ids of the pool.
-      counts: int64 [n], texts of each row.
-      pair_labels: int64 [n].
+      spans: [texts, 2], start and end of each in the ids of the pool.
+      counts: [n], texts of each row.
+      pair_labels: [n].
     """
 
-    spans: np.ndarray
-    counts: np.ndarray
-    pair_labels: np.ndarray
+    spans: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    pair_labels: npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,12 +73,9 @@ class ExampleMaker:
     """Makes the examples of documents; what it makes depends on its arguments alone.
 
     Attributes:
-      vocabulary: `text.vocab.Vocabulary`.
-      masker: `masking.Masker`; None: examples without masks, P is 0.
-      example_type: `ExampleType`.
-      max_seq_length: int, T, special tokens included.
-      short_seq_prob: float, see `pairs.pairs`.
-      random_seed: int.
+      masker: None: examples without masks, P is 0.
+      max_seq_length: T, special tokens included.
+      short_seq_prob: see `pairs.pairs`.
     """
 
     vocabulary: Vocabulary
@@ -86,23 +86,25 @@ class ExampleMaker:
     random_seed: int
 
     @property
-    def row_dtype(self):
+    def row_dtype(self) -> np.dtype:
         """`row_dtype` for these lengths and this vocabulary."""
         num_slots = self.masker.settings.max_predictions_per_seq if self.masker else 0
         return row_dtype(self.max_seq_length, num_slots, len(self.vocabulary))
 
-    def rows(self, pool, part, key, pass_number):
+    def rows(
+        self, pool: Pool, part: int, key: tuple[int, ...], pass_number: int
+    ) -> Iterator[npt.NDArray]:
         """Yields the examples of one pass over the documents of one part of a pool.
 
         Args:
-          pool: `pool.Pool`.
-          part: int, which of its parts.
-          key: tuple of ints that stands for this part in the whole corpus; with the seed and the
-            pass it seeds every random draw, so what comes does not depend on what was made before.
-          pass_number: int.
+          pool: that holds the documents.
+          part: which of its parts.
+          key: names this part in the whole corpus. With the seed and the pass it seeds every random
+            draw, so the examples do not depend on what was made before.
+          pass_number: from 0.
 
         Yields:
-          structured arrays [n] of `row_dtype`.
+          [n] of `row_dtype`.
         """
         documents = range(pool.first_documents[part], pool.first_documents[part + 1])
         seed = (self.random_seed, pass_number, *key)
@@ -111,7 +113,7 @@ class ExampleMaker:
         for layout in draw(pool, documents, rng):
             yield self._rows_of(pool, layout, bits)
 
-    def _pairs(self, pool, documents, rng):
+    def _pairs(self, pool: Pool, documents: range, rng: random.Random) -> Iterator[_Layout]:
         """Yields the layouts of all pairs, a block at a time."""
         drawn = pairs.pairs(
             pool,
@@ -122,12 +124,14 @@ class ExampleMaker:
             swap=not self.example_type.has_random_texts,
         )
         while block := list(itertools.islice(drawn, _BLOCK_ROWS)):
-            found = np.array(block, np.int64)
-            yield _Layout(found[:, :4].reshape(-1, 2), np.full(len(block), 2), found[:, 4])
+            drawn_block = np.array(block, np.int64)
+            spans = drawn_block[:, :4].reshape(-1, 2)
+            yield _Layout(spans, np.full(len(block), 2), drawn_block[:, 4])
 
-    def _sequences(self, pool, documents, rng):
+    def _sequences(self, pool: Pool, documents: range, rng: random.Random) -> Iterator[_Layout]:
         """Yields the layouts of all rows of single sequences, a block at a time."""
         room = self.max_seq_length - self.example_type.num_special_tokens
+        rows: Iterator[list[sequences.Text]]
         if self.example_type.crosses_documents:
             rows = sequences.full_sentences(pool, documents, rng, room)
         elif self.example_type.is_packed:
@@ -139,7 +143,7 @@ class ExampleMaker:
             counts = np.array([len(row) for row in block])
             yield _Layout(spans, counts, np.full(len(block), NO_PAIR))
 
-    def _rows_of(self, pool, layout, bits):
+    def _rows_of(self, pool: Pool, layout: _Layout, bits: RandomBits) -> npt.NDArray:
         """The rows of a block, packed and masked."""
         rows = np.zeros(len(layout.counts), self.row_dtype)
         word_ids, group_starts, num_tokens, num_first = self._packed(pool, layout)
@@ -155,12 +159,12 @@ class ExampleMaker:
             rows["num_predictions"] = masked.is_used.sum(axis=1)
         return rows
 
-    def _packed(self, pool, layout):
+    def _packed(self, pool: Pool, layout: _Layout) -> tuple[Any, Any, Any, Any]:
         """Copies the texts of a block out of the pool, special tokens around them.
 
         Returns:
-          word_ids int32 [n T], group_starts bool [n T] or None, num_tokens int64 [n], and of them
-          int64 [n] those up to the end of the first text.
+          word_ids int32 [n T]; group_starts bool [n T] or None; num_tokens int64 [n]; those of them
+          up to the end of the first text, int64 [n].
         """
         spans, counts = layout.spans, layout.counts
         num_rows, length = len(counts), self.max_seq_length
@@ -186,7 +190,6 @@ class ExampleMaker:
         word_ids[target] = pool.ids[source]
         group_starts = None
         if pool.group_starts is not None:
-            group_starts = np.zeros(num_rows * length, bool)
-            group_starts[target] = pool.group_starts[source]
-            group_starts = group_starts.reshape(num_rows, length)
+            group_starts = np.zeros((num_rows, length), bool)
+            group_starts.reshape(-1)[target] = pool.group_starts[source]
         return word_ids.reshape(num_rows, length), group_starts, num_tokens, sizes[first_text]

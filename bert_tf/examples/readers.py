@@ -1,4 +1,4 @@
-"""Rows of a TSV file -> `TextExample`s: UTF-8, columns parted by tabs, no quoting."""
+"""Rows of a TSV file -> `TextExample`s: UTF-8, columns separated by tabs, no quoting."""
 
 import dataclasses
 import gzip
@@ -6,8 +6,12 @@ import logging
 import math
 import os
 import zlib
+from collections.abc import Callable, Collection
+from typing import Any
 
 from bert_tf.errors import InputError
+
+LabelReader = Callable[[str], str | float]  # from a cell; raises ValueError
 
 _logger = logging.getLogger(__name__)
 
@@ -17,9 +21,8 @@ class TextExample:
     """One row, before packing.
 
     Attributes:
-      guid: str, the row's id in its file, or its number from 0 where the file has no ids.
-      text_a: str.
-      text_b: str, or None in tasks of one text.
+      guid: the row's id in its file, or its number from 0 where the file has no ids.
+      text_b: None in tasks of one text.
       label: str to classify, float to regress, None in a test set.
     """
 
@@ -31,10 +34,9 @@ class TextExample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Where a file keeps an example: header names, or numbers from 0 if it has no header.
+    """The columns of an example: header names, or numbers from 0 if the file has no header.
 
-    Attributes:
-      text_a, text_b, label, row_id: str or int; None where the file has no such column.
+    None where the file has no such column.
     """
 
     text_a: str | int
@@ -43,20 +45,20 @@ class Columns:
     row_id: str | int | None = None
 
     @property
-    def wanted(self):
+    def wanted(self) -> list[Any]:
         """The columns to look for, in the order of the attributes."""
         return [c for c in dataclasses.astuple(self) if c is not None]
 
     @property
-    def has_header(self):
-        """Columns named by a str need a header line."""
+    def has_header(self) -> bool:
+        """Columns that are named need a header line."""
         return isinstance(self.text_a, str)
 
 
-def one_of(labels):
+def one_of(labels: Collection[str]) -> LabelReader:
     """A label reader that takes only `labels`."""
 
-    def read(cell):
+    def read(cell: str) -> str:
         if cell not in labels:
             raise ValueError(f"label {cell!r} is unknown; known: {', '.join(labels)}")
         return cell
@@ -64,17 +66,17 @@ def one_of(labels):
     return read
 
 
-def any_label(cell):
-    """A label reader that takes any text, to find out what labels a file has."""
+def any_label(cell: str) -> str:
+    """A label reader that takes any text, to find out which labels a file has."""
     if not cell.strip():
         raise ValueError("the label is empty")
     return cell
 
 
-def number(low=-math.inf, high=math.inf):
+def number(low: float = -math.inf, high: float = math.inf) -> LabelReader:
     """A label reader of finite numbers from `low` to `high`."""
 
-    def read(cell):
+    def read(cell: str) -> float:
         try:
             value = float(cell)
         except ValueError:
@@ -86,7 +88,7 @@ def number(low=-math.inf, high=math.inf):
     return read
 
 
-def find_file(directory, name):
+def find_file(directory: str, name: str) -> str:
     """The path of `name` in `directory`, or of `name`.gz where only that is there.
 
     Raises:
@@ -103,7 +105,7 @@ def find_file(directory, name):
     )
 
 
-def read_text(path):
+def read_text(path: str) -> str:
     """The text of a UTF-8 file, gzipped if its name ends in .gz, without a byte order mark.
 
     Raises:
@@ -117,7 +119,7 @@ def read_text(path):
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is not a whole gzip file: {error}.") from None
+        raise InputError(f"{path} is not a complete gzip file: {error}.") from None
     if not data.strip():
         raise InputError(f"{path} is empty ({len(data)} bytes).")
     try:
@@ -127,25 +129,27 @@ def read_text(path):
         raise InputError(f"{path} is not UTF-8: line {line}, {error.reason}.") from None
 
 
-def read_header(path):
+def read_header(path: str) -> list[str]:
     """The column names in the first line of a TSV file."""
     return read_text(path).split("\n", 1)[0].rstrip("\r").split("\t")
 
 
-def read_tsv(path, columns, read_label=None, skip_broken_rows=False):
+def read_tsv(
+    path: str,
+    columns: Columns,
+    read_label: LabelReader | None = None,
+    skip_broken_rows: bool = False,
+) -> list[TextExample]:
     """Reads the rows of a TSV file.
 
     A quotation mark is a character like any other (the GLUE files are not quoted), and only
     LF or CR LF ends a line: the texts hold other characters that Unicode calls line ends.
 
     Args:
-      path: str.
-      columns: `Columns`.
-      read_label: callable from a cell to a label, raising ValueError; needed with `label`.
-      skip_broken_rows: bool, log and skip a row of another width instead of refusing the file.
-
-    Returns:
-      list of `TextExample`.
+      path: of the file, gzipped if its name ends in .gz.
+      columns: of an example.
+      read_label: from a cell to a label, raising ValueError; needed if there is a column `label`.
+      skip_broken_rows: whether to log and skip a row of another width; else it is an error.
 
     Raises:
       InputError: see `read_text`; a column is not in the header; no rows; a row has more or
@@ -153,7 +157,7 @@ def read_tsv(path, columns, read_label=None, skip_broken_rows=False):
     """
     lines = read_text(path).rstrip("\r\n").split("\n")
     rows = [line.rstrip("\r").split("\t") for line in lines]
-    places = _places(path, columns, rows[0])
+    numbered = _numbered(path, columns, rows[0])
     width, first = len(rows[0]), int(columns.has_header)
     if len(rows) == first:
         raise InputError(f"{path} has a header and no rows.")
@@ -166,15 +170,15 @@ def read_tsv(path, columns, read_label=None, skip_broken_rows=False):
                 continue
             raise InputError(
                 f"{path}, line {line}: {len(row)} columns found, {width} wanted as in line 1. "
-                "Columns are parted by one tab; a text must hold neither a tab nor a line end."
+                "Columns are separated by one tab; a text must hold neither a tab nor a line end."
             )
-        examples.append(_example(path, line, index, row, places, read_label))
+        examples.append(_example(path, line, index, row, numbered, read_label))
     if broken:
         _logger.warning("%s: skipped %d broken rows, lines %s.", path, len(broken), broken[:10])
     return examples
 
 
-def _places(path, columns, first_row):
+def _numbered(path: str, columns: Columns, first_row: list[str]) -> Columns:
     """`Columns` with every column as its index, checked against the first line."""
     if columns.has_header:
         if missing := [name for name in columns.wanted if name not in first_row]:
@@ -182,30 +186,37 @@ def _places(path, columns, first_row):
                 f"{path}: the header has no column {', '.join(map(repr, missing))}; "
                 f"it reads {first_row}, wanted {columns.wanted}."
             )
-        found = {
+        numbers = {
             field: first_row.index(name)
             for field, name in dataclasses.asdict(columns).items()
             if name is not None
         }
-        return Columns(**found)
+        return Columns(**numbers)
     if max(columns.wanted) >= len(first_row):
         raise InputError(
             f"{path}, line 1: {len(first_row)} columns found, "
-            f"at least {max(columns.wanted) + 1} wanted, parted by tabs."
+            f"at least {max(columns.wanted) + 1} wanted, separated by tabs."
         )
     return columns
 
 
-def _example(path, line, index, row, places, read_label):
+def _example(
+    path: str,
+    line: int,
+    index: int,
+    row: list[str],
+    columns: Any,
+    read_label: LabelReader | None,
+) -> TextExample:
     label = None
-    if places.label is not None:
+    if columns.label is not None and read_label is not None:
         try:
-            label = read_label(row[places.label])
+            label = read_label(row[columns.label])
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}.") from None
     return TextExample(
-        guid=str(index) if places.row_id is None else row[places.row_id],
-        text_a=row[places.text_a],
-        text_b=None if places.text_b is None else row[places.text_b],
+        guid=str(index) if columns.row_id is None else row[columns.row_id],
+        text_a=row[columns.text_a],
+        text_b=None if columns.text_b is None else row[columns.text_b],
         label=label,
     )

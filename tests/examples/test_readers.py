@@ -82,9 +82,9 @@ def test_wrong_files_are_refused(tmp_path, data, columns, message):
 
 
 def test_not_gzip(tmp_path):
-    with pytest.raises(InputError, match="not a whole gzip file"):
+    with pytest.raises(InputError, match="not a complete gzip file"):
         readers.read_text(write(tmp_path, b"plain", "train.tsv.gz"))
-    with pytest.raises(InputError, match="not a whole gzip file"):
+    with pytest.raises(InputError, match="not a complete gzip file"):
         readers.read_text(write(tmp_path, gzip.compress(b"x" * 999)[:-9], "dev.tsv.gz"))
 
 
