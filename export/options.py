@@ -32,7 +32,7 @@ class Export:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
 
 
-TARGETS = tuple(one.name for one in FORMATS if one.is_written)
+TARGETS = tuple(each.name for each in FORMATS if each.is_written)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -56,8 +56,8 @@ class Report:
     fresh: tuple[str, ...]
     skipped: tuple[str, ...]
     not_weights: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    unmatched: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    unmatched: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = [f"Loaded {len(self.loaded)} variables from {self.path}."]
@@ -165,6 +165,18 @@ class FileNames:
             if copy in self._copies and not self._are_equal(copy, weight)
         ]
 
+    def report(self, loaded: Iterable[str], fresh: Iterable[str] = ()) -> Report:
+        """What was read of the file, given the paths of variables that were and were not."""
+        return Report(
+            path=self._checkpoint.path,
+            loaded=tuple(loaded),
+            fresh=tuple(fresh),
+            skipped=self.skipped,
+            not_weights=self.not_weights,
+            notes=self._checkpoint.notes,
+            unmatched=self.unmatched,
+        )
+
     def _are_equal(self, copy: str, weight: str) -> bool:
         one, other = self._original[copy], self._original[weight]
         read = self._checkpoint.read
@@ -172,16 +184,16 @@ class FileNames:
 
 
 def config_problems(given: BertConfig | None, wanted: BertConfig) -> list[str]:
-    """What gives the weights another meaning than the config beside them.
+    """What in a config would change what the weights compute.
 
     Args:
-      given: beside the checkpoint, or None.
+      given: the checkpoint's own, or None.
       wanted: of the model.
     """
     if given is None:
         return []
     return [
-        f"{field} is {getattr(given, field)!r} in the config beside the checkpoint, "
+        f"{field} is {getattr(given, field)!r} in the checkpoint's config, "
         f"{getattr(wanted, field)!r} in the model"
         for field in _CONFIG_FIELDS
         if getattr(given, field) != getattr(wanted, field)

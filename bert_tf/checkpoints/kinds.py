@@ -68,7 +68,7 @@ def kind_of(
     Args:
       paths: paths of the variables.
       num_outputs: C of the classifier, if there is one.
-      stated: the kind that files beside the weights or the user name, or None.
+      stated: the kind that the checkpoint's files or the user name, or None.
       source: what an error calls the checkpoint.
 
     Raises:

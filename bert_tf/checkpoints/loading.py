@@ -28,8 +28,7 @@ def load(
 
     Raises:
       InputError: a variable of the file or of the model is not accounted for, a shape differs,
-        or the config beside the checkpoint gives the weights another meaning. The message lists
-        all of it.
+        or the checkpoint's config gives the weights another meaning. The message lists all of it.
     """
     variables = {variable.path: variable for variable in model.variables}
     every_row = checkpoint.format.rows(model.config)
@@ -52,15 +51,7 @@ def load(
         )
     for path, array in arrays.items():
         variables[path].assign(array)
-    return Report(
-        path=checkpoint.path,
-        loaded=tuple(arrays),
-        fresh=(*(row.path for row in absent), *without_row),
-        skipped=names.skipped,
-        not_weights=names.not_weights,
-        notes=checkpoint.notes,
-        unmatched=names.unmatched,
-    )
+    return names.report(arrays, fresh=(*(row.path for row in absent), *without_row))
 
 
 def _unfilled(

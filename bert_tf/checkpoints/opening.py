@@ -38,12 +38,12 @@ _ADVICE = {
 
 def format_named(name: str) -> Format:
     """The entry of `FORMATS` with this name."""
-    return next(one for one in FORMATS if one.name == name)
+    return next(candidate for candidate in FORMATS if candidate.name == name)
 
 
 def accepted() -> str:
     """What a checkpoint's path may be, for messages."""
-    return "Accepted: " + "; ".join(one.accepted for one in FORMATS) + "."
+    return "Accepted: " + "; ".join(candidate.accepted for candidate in FORMATS) + "."
 
 
 def open_checkpoint(path: StrPath) -> Checkpoint:
@@ -56,10 +56,9 @@ def open_checkpoint(path: StrPath) -> Checkpoint:
       InputError: nothing readable is there; the message says what is there.
     """
     path = os.fspath(path)
-    for one in FORMATS:
-        match = one.find(path)
-        if match:
-            return one.open(match)
+    for candidate in FORMATS:
+        if match := candidate.find(path):
+            return candidate.open(match)
     directory = path if os.path.isdir(path) else os.path.dirname(path) or "."
     where = "in" if os.path.isdir(path) else "at"
     advice = [

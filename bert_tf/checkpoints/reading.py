@@ -27,7 +27,7 @@ def read(
     Args:
       skip: regular expressions, matched in full, of names in the file or of our paths to leave
         out.
-      config: for a checkpoint with none beside it. If there is one, both must mean the same.
+      config: for a checkpoint without a config. If it has one, both must mean the same.
       kind: key of `kinds.KINDS`, for a checkpoint that does not say it.
 
     Raises:
@@ -38,7 +38,7 @@ def read(
     config = config or checkpoint.config
     if config is None:
         raise InputError(
-            f"{checkpoint.path} has no config beside it. Give --bert_config_file of its model."
+            f"There is no config next to {checkpoint.path}. Give --bert_config_file of its model."
         )
     rows = checkpoint.format.rows(config)
     names = FileNames(checkpoint, rows, skip)
@@ -55,16 +55,8 @@ def read(
             f"{checkpoint.path} is not the BERT that its config describes:\n  "
             + "\n  ".join(problems)
         )
-    state_dict = _state_dict(checkpoint, config, arrays, kind, is_whole=not names.skipped)
-    return state_dict, Report(
-        path=checkpoint.path,
-        loaded=tuple(arrays),
-        fresh=(),
-        skipped=names.skipped,
-        not_weights=names.not_weights,
-        notes=checkpoint.notes,
-        unmatched=names.unmatched,
-    )
+    state_dict = _state_dict(checkpoint, config, arrays, kind, is_complete=not names.skipped)
+    return state_dict, names.report(arrays)
 
 
 def _missing(rows: Sequence[Row], names: FileNames) -> list[str]:
@@ -96,11 +88,11 @@ def _state_dict(
     config: BertConfig,
     arrays: dict[str, np.ndarray],
     kind: str | None,
-    is_whole: bool,
+    is_complete: bool,
 ) -> StateDict:
     num_outputs = len(arrays.get("classifier/bias", ()))
     stated = kind or checkpoint.kind
-    if not kind and not is_whole and not heads_of(arrays):
+    if not kind and not is_complete and not heads_of(arrays):
         stated = None  # the head was left out, and what the files say is about the head
     kind = kind_of(arrays, num_outputs, stated, checkpoint.path)
     labels = checkpoint.labels if KINDS[kind].is_labelled else ()

@@ -106,7 +106,7 @@ def vocab_subset(state_dict: StateDict, vocab_file: str) -> tuple[StateDict, str
     """
     if not state_dict.vocab_file:
         raise InputError(
-            f"--vocab_subset chooses tokens by name, and there is no vocabulary beside "
+            "--vocab_subset chooses tokens by name, and there is no vocabulary next to "
             f"{state_dict.source}. Give --vocab_file of its model."
         )
     present = vocab.from_file(state_dict.vocab_file, "vocabulary")

@@ -162,7 +162,7 @@ def _with_casing(
     """The state dict with the casing of its vocabulary if none is known, and notes on both."""
     vocab_file, notes = state_dict.vocab_file, []
     if not vocab_file:
-        return state_dict, ["There is no vocabulary beside the source; --vocab_file gives one."]
+        return state_dict, ["There is no vocabulary next to the source; --vocab_file gives one."]
     vocabulary = vocab.from_file(vocab_file)
     if source_vocab_file and vocab.from_file(source_vocab_file).sha256 != vocabulary.sha256:
         notes.append(f"{vocab_file} is another vocabulary than the source's, {source_vocab_file}.")

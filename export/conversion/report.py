@@ -70,7 +70,7 @@ def _table(source: Format, target: Format, state_dict: StateDict) -> list[str]:
         paths = {path for path in state_dict.arrays if re.fullmatch(pattern, path)}
         if not paths:
             continue
-        counts = [_num_names(one, state_dict, paths) for one in (source, target)]
+        counts = [_num_names(each, state_dict, paths) for each in (source, target)]
         counts.append(sum(state_dict.arrays[path].size for path in paths))
         rows.append((title, *map(str, counts), f"{counts[2] * 4 / 1e6:.1f}"))
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
@@ -81,9 +81,9 @@ def _table(source: Format, target: Format, state_dict: StateDict) -> list[str]:
     ]
 
 
-def _num_names(one: Format, state_dict: StateDict, paths: Collection[str]) -> int:
+def _num_names(file_format: Format, state_dict: StateDict, paths: Collection[str]) -> int:
     """Arrays in a format that our variables at `paths` are stored as."""
-    return sum(len(row.names) for row in one.rows(state_dict.config) if row.path in paths)
+    return sum(len(row.names) for row in file_format.rows(state_dict.config) if row.path in paths)
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:

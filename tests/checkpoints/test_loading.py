@@ -169,7 +169,7 @@ def test_a_wrong_shape_names_the_field_of_the_config(tiny, field, value, path):
 )
 def test_what_shapes_do_not_show_is_compared_too(tiny, field, value):
     model = models.PretrainingModel(dataclasses.replace(tiny.config, **{field: value}))
-    with pytest.raises(InputError, match=f"{field} is .* in the config beside the checkpoint"):
+    with pytest.raises(InputError, match=f"{field} is .* in the checkpoint's config"):
         checkpoints.load(model, tiny)
 
 

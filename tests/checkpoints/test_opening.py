@@ -127,7 +127,7 @@ def test_a_path_that_does_not_exist(tmp_path, name):
 
 def test_an_index_without_its_values(tiny):
     (tiny / "bert_model.ckpt.data-00000-of-00001").unlink()
-    with pytest.raises(InputError, match="Copy the data file beside it"):
+    with pytest.raises(InputError, match="Copy the data file next to it"):
         open_checkpoint(tiny)
 
 

@@ -139,7 +139,7 @@ def test_weights_are_floats(tmp_path, dtype):
 
 def test_without_a_config(tmp_path):
     checkpoint = dataclasses.replace(in_memory(hugging_face("encoder", tmp_path)), config=None)
-    with pytest.raises(InputError, match="has no config beside it. Give --bert_config_file"):
+    with pytest.raises(InputError, match="no config next to memory. Give --bert_config_file"):
         reading.read(checkpoint)
     assert reading.read(checkpoint, config=harness.config())[0].config == harness.config()
 

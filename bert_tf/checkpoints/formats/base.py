@@ -1,4 +1,4 @@
-"""What all checkpoint formats share: `Format`, an opened `Checkpoint`, the files beside it.
+"""What all checkpoint formats share: `Format`, an opened `Checkpoint`, the files next to it.
 
 To add a format, write a subclass of `Format` with its name table and add it to `opening.FORMATS`.
 """
@@ -80,7 +80,7 @@ class Format(abc.ABC):
         return []
 
     def canonical_name(self, name: str) -> str:
-        """A name in a file, as the table spells it; older files may spell it otherwise."""
+        """A name in a file, as the table spells it; older files may spell it differently."""
         return name
 
     def rows(self, config: BertConfig) -> list[Row]:
@@ -117,8 +117,8 @@ class Checkpoint:
       format: the format it was opened as.
       shapes: shapes by name.
       read_array: reads the array of a name.
-      config: of the file beside it, or None.
-      vocab_file: path of the vocab.txt beside it, or None.
+      config: from the file next to it, or None.
+      vocab_file: path of the vocab.txt next to it, or None.
       kind: key of `kinds.KINDS`; None if no file says it; or, for a kind that we do not have, what
         the files call it, such as "multi_label".
       labels: label of each output of a classifier; () if no file says them.
@@ -184,7 +184,7 @@ def first_file(directories: Iterable[str], names: Iterable[str]) -> str | None:
     return None
 
 
-def config_beside(directories: Iterable[str], names: Iterable[str]) -> BertConfig | None:
+def read_config(directories: Iterable[str], names: Iterable[str]) -> BertConfig | None:
     """The configuration in the file that `first_file` finds, or None."""
     path = first_file(directories, names)
     return from_file(path, "config") if path else None

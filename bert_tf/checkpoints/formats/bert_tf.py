@@ -60,7 +60,7 @@ class BertTF(TensorFlow1):
         """
         if not state_dict.vocab_file:
             raise InputError(
-                f"There is no vocab.txt beside {state_dict.source}, and a model directory needs "
+                f"There is no vocab.txt next to {state_dict.source}, and a model directory needs "
                 "one. Give --vocab_file."
             )
         metadata = model_directory.ModelMetadata(

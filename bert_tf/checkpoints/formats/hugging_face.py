@@ -13,8 +13,8 @@ from bert_tf.checkpoints.formats.base import (
     Arrays,
     Checkpoint,
     Format,
-    config_beside,
     first_file,
+    read_config,
     read_conversion,
     read_json,
 )
@@ -36,7 +36,7 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}\.safetensors$")
 MAX_SHARD_BYTES = 5 * 10**9
 
 # The pooler of a model whose class in transformers has none. transformers calls it unexpected in
-# the file of the weights and does not look for it in a file beside them.
+# the file of the weights, and does not look for it in another file.
 _POOLER_FILE = "pooler.safetensors"
 
 _KINDS = {
@@ -155,7 +155,7 @@ class HuggingFace(Format):
         config_file = first_file([directory], (CONFIG_FILE, "bert_config.json"))
         values = read_json(config_file) if config_file else {}
         architectures.check_model_type(values.get("model_type"), config_file)
-        config = config_beside([directory], (CONFIG_FILE, "bert_config.json"))
+        config = read_config([directory], (CONFIG_FILE, "bert_config.json"))
         shapes, read = _with_pooler(directory, opener(path))
         architectures.check_names(shapes, path)
         labels = _labels(values)
@@ -245,7 +245,7 @@ def _labels(values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _config_notes(config_file: str | None, values: dict[str, Any]) -> Iterator[str]:
-    """What a config in the released dialect leaves open beside weights of Hugging Face."""
+    """What a config in the released dialect leaves open about weights of Hugging Face."""
     if config_file and not is_hugging_face(values) and values.get("hidden_act") == "gelu":
         yield (
             f"{os.path.basename(config_file)} has no model_type, so it is read as one of the "

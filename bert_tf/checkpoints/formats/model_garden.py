@@ -26,7 +26,7 @@ from bert_tf.checkpoints.formats.tf1 import (
     OBJECT_GRAPH,
     TensorFlowFormat,
     open_tensors,
-    write_beside,
+    write_description,
 )
 from bert_tf.checkpoints.model_directory import WEIGHTS_PREFIX
 from bert_tf.checkpoints.state_dict import StateDict
@@ -121,7 +121,7 @@ class ModelGarden(TensorFlowFormat):
             _root(arrays, state_dict).write(os.path.join(directory, WEIGHTS_PREFIX))
         state = f'model_checkpoint_path: "{WEIGHTS_PREFIX}"\n'
         files.write_text(os.path.join(directory, _STATE_FILE), state)
-        write_beside(state_dict, directory)
+        write_description(state_dict, directory)
 
     def notes(self, state_dict: StateDict) -> list[str]:
         """What Model Garden computes differently."""

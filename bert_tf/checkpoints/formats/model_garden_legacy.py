@@ -13,7 +13,7 @@ from bert_tf.checkpoints.formats.rows import NameTable
 from bert_tf.checkpoints.formats.tf1 import (
     TensorFlow1,
     TensorFlowFormat,
-    write_beside,
+    write_description,
     write_tensors,
 )
 from bert_tf.checkpoints.model_directory import WEIGHTS_PREFIX
@@ -86,7 +86,7 @@ class ModelGardenLegacy(TensorFlowFormat):
     def write(self, state_dict: StateDict, directory: str) -> None:
         """Writes bert_model.ckpt.*, bert_config.json and vocab.txt."""
         write_tensors(self.arrays(state_dict), os.path.join(directory, WEIGHTS_PREFIX))
-        write_beside(state_dict, directory)
+        write_description(state_dict, directory)
 
     def notes(self, state_dict: StateDict) -> list[str]:
         """What Model Garden computes differently."""

@@ -81,7 +81,7 @@ def open_index(path: str) -> Arrays:
 def _shard_path(directory: str, shard: str, index: str) -> str:
     if shard in (".", "..", "") or re.search(r"[/\\]", shard):
         raise InputError(
-            f"{index} names the file {shard!r}, which is not beside it; only plain file names are "
+            f"{index} names the file {shard!r}, which is not next to it; only plain file names are "
             "followed."
         )
     path = os.path.join(directory, shard)

@@ -18,9 +18,9 @@ from bert_tf.checkpoints.formats.base import (
     Arrays,
     Checkpoint,
     Format,
-    config_beside,
     describe_directory,
     first_file,
+    read_config,
     read_conversion,
 )
 from bert_tf.checkpoints.formats.rows import NameTable
@@ -55,13 +55,13 @@ class TensorFlowFormat(Format):
         return self.opened(path, open_tensors(path))
 
     def opened(self, prefix: str, arrays: Arrays, **defaults: Any) -> Checkpoint:
-        """A checkpoint of opened arrays and of the files beside them.
+        """A checkpoint of opened arrays and of the files next to them.
 
         Args:
           defaults: arguments of `Checkpoint`, for what no conversion.json says.
         """
         directory = os.path.dirname(prefix)
-        config, vocab_file = beside(directory)
+        config, vocab_file = read_description(directory)
         return Checkpoint(
             path=prefix,
             format=self,
@@ -138,7 +138,7 @@ class TensorFlow1(TensorFlowFormat):
     def write(self, state_dict: StateDict, directory: str) -> None:
         """Writes bert_model.ckpt.*, bert_config.json and vocab.txt."""
         write_tensors(self.arrays(state_dict), os.path.join(directory, WEIGHTS_PREFIX))
-        write_beside(state_dict, directory)
+        write_description(state_dict, directory)
 
     def notes(self, state_dict: StateDict) -> list[str]:
         """What the released code computes differently."""
@@ -184,7 +184,7 @@ def open_tensors(prefix: str) -> Arrays:
     if not glob.glob(f"{glob.escape(prefix)}.data-*"):
         raise InputError(
             f"{prefix}.index is there, its values ({prefix}.data-*) are not. "
-            f"{describe_directory(os.path.dirname(prefix) or '.')} Copy the data file beside it."
+            f"{describe_directory(os.path.dirname(prefix) or '.')} Copy the data file next to it."
         )
     try:
         reader = tf.train.load_checkpoint(prefix)
@@ -214,20 +214,20 @@ def write_tensors(arrays: dict[str, np.ndarray], prefix: str) -> None:
         )
 
 
-def beside(directory: str) -> tuple[BertConfig | None, str | None]:
-    """The configuration and the path of the vocabulary of a checkpoint in `directory`.
+def read_description(directory: str) -> tuple[BertConfig | None, str | None]:
+    """Configuration of a checkpoint in `directory`, and path of its vocabulary; None if missing.
 
     Weights of a training run are in `best` or `last`; what describes them is one level up.
     """
     directories = [directory]
     if os.path.basename(os.path.abspath(directory)) in ("best", "last"):
         directories.append(os.path.dirname(os.path.abspath(directory)))
-    config = config_beside(directories, (CONFIG_FILE, "config.json"))
+    config = read_config(directories, (CONFIG_FILE, "config.json"))
     return config, first_file(directories, (VOCAB_FILE,))
 
 
-def write_beside(state_dict: StateDict, directory: str) -> None:
-    """Writes bert_config.json and vocab.txt; the reverse of `beside`."""
+def write_description(state_dict: StateDict, directory: str) -> None:
+    """Writes bert_config.json and vocab.txt; the reverse of `read_description`."""
     files.write_text(os.path.join(directory, CONFIG_FILE), state_dict.config.to_json())
     if state_dict.vocab_file:
         vocab.copy(state_dict.vocab_file, os.path.join(directory, VOCAB_FILE))

@@ -6,17 +6,19 @@ head but the masked LM. A module of TensorFlow 1 has the names of the released c
 as a checkpoint of that format.
 """
 
+import dataclasses
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from bert_tf.checkpoints.formats.base import (
     Arrays,
     Checkpoint,
     Format,
-    config_beside,
     describe_directory,
+    read_config,
 )
 from bert_tf.checkpoints.formats.model_garden_legacy import ModelGardenLegacy
 from bert_tf.checkpoints.formats.saved_model import (
@@ -89,7 +91,7 @@ class TensorFlowHub(Format):
         keys = _keys(directory, key_shapes)
         shapes = {name: key_shapes[key] for name, key in keys.items()}
         keras_config = encoder_config(directory)
-        config = config_beside([directory], (CONFIG_FILE,))
+        config = read_config([directory], (CONFIG_FILE,))
         if config is None:
             named = {self.canonical_name(name): shape for name, shape in shapes.items()}
             config = _config(directory, graph, named, keras_config)
@@ -121,32 +123,24 @@ def _config(
     directory: str, graph: Graph, shapes: dict[str, Shape], keras_config: dict[str, Any]
 ) -> BertConfig:
     """Configuration from the shapes of an encoder, its graph and what Keras left of its config."""
-    first = "transformer/layer_0"
-    word, position, types, query, intermediate = _shapes(
+    *sizes, query = _shapes(
         directory,
         shapes,
         ("word_embeddings/embeddings", 2),
         ("position_embedding/embeddings", 2),
         ("type_embeddings/embeddings", 2),
-        (f"{first}/self_attention/query/kernel", 3),
-        (f"{first}/intermediate/kernel", 2),
+        ("transformer/layer_0/intermediate/kernel", 2),
+        ("transformer/layer_0/self_attention/query/kernel", 3),
     )
-    if word[1] != query[0]:
+    width = sizes[0][1]
+    if width != query[0]:
         raise InputError(
-            f"{directory} has embeddings of {word[1]} and layers of {query[0]} units; BERT's are "
+            f"{directory} has embeddings of {width} and layers of {query[0]} units; BERT's are "
             "equal."
         )
     dropout = keras_config.get("output_dropout", keras_config.get("dropout_rate", 0.1))
-    return BertConfig(
-        vocab_size=word[0],
-        hidden_size=word[1],
-        num_hidden_layers=_num_layers(shapes, "transformer"),
-        num_attention_heads=query[1],
-        intermediate_size=intermediate[1],
-        max_position_embeddings=position[0],
-        type_vocab_size=types[0],
-        hidden_act=graph.activation(),
-        layer_norm_eps=graph.epsilon(),
+    return dataclasses.replace(
+        _bert_config(graph, sizes, _num_layers(shapes, "transformer"), num_heads=query[1]),
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=keras_config.get(
             "attention_dropout", keras_config.get("attention_dropout_rate", dropout)
@@ -158,7 +152,7 @@ def _open_module(directory: str, graph: Graph, arrays: Arrays) -> Checkpoint:
     key_shapes, read = arrays
     keys = {name.removeprefix(_SCOPE): name for name in key_shapes}
     shapes = {name: key_shapes[key] for name, key in keys.items()}
-    config = config_beside([directory], (CONFIG_FILE,))
+    config = read_config([directory], (CONFIG_FILE,))
     return Checkpoint(
         path=directory,
         format=TensorFlow1(),
@@ -172,13 +166,12 @@ def _open_module(directory: str, graph: Graph, arrays: Arrays) -> Checkpoint:
 
 def _module_config(directory: str, graph: Graph, shapes: dict[str, Shape]) -> BertConfig:
     """Configuration of a module of TensorFlow 1; its graph shows the number of heads."""
-    embeddings = "bert/embeddings"
-    word, position, types, intermediate = _shapes(
+    sizes = _shapes(
         directory,
         shapes,
-        (f"{embeddings}/word_embeddings", 2),
-        (f"{embeddings}/position_embeddings", 2),
-        (f"{embeddings}/token_type_embeddings", 2),
+        ("bert/embeddings/word_embeddings", 2),
+        ("bert/embeddings/position_embeddings", 2),
+        ("bert/embeddings/token_type_embeddings", 2),
         ("bert/encoder/layer_0/intermediate/dense/kernel", 2),
     )
     num_heads = graph.num_heads()
@@ -187,10 +180,18 @@ def _module_config(directory: str, graph: Graph, shapes: dict[str, Shape]) -> Be
             f"{directory} does not show its number of attention heads. Put the module's "
             f"{CONFIG_FILE} into that directory."
         )
+    return _bert_config(graph, sizes, _num_layers(shapes, "bert/encoder"), num_heads)
+
+
+def _bert_config(
+    graph: Graph, sizes: Sequence[Shape], num_layers: int, num_heads: int
+) -> BertConfig:
+    """Configuration from the shapes of the three embeddings and of the intermediate kernel."""
+    word, position, types, intermediate = sizes
     return BertConfig(
         vocab_size=word[0],
         hidden_size=word[1],
-        num_hidden_layers=_num_layers(shapes, "bert/encoder"),
+        num_hidden_layers=num_layers,
         num_attention_heads=num_heads,
         intermediate_size=intermediate[1],
         max_position_embeddings=position[0],

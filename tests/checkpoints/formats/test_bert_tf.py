@@ -39,7 +39,7 @@ def test_the_card_is_read_from_the_directory_and_from_its_weights(name, tmp_path
     assert found.vocab_file == str(folder / "vocab.txt")
 
 
-def test_other_files_beside_the_weights_are_none(tmp_path):
+def test_other_files_next_to_the_weights_are_none(tmp_path):
     folder = write(samples.state_dict("tag", tmp_path / "given"), tmp_path / "out")
     for name in ("bert_config.json", "last/another.ckpt", "last/bert_model.ckpt.index.json"):
         assert FORMAT.find(str(folder / name)) is None

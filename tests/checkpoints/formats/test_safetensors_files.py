@@ -63,7 +63,7 @@ def shards(tmp_path):
 
 @pytest.mark.parametrize("file", ["../a.safetensors", "sub/a.safetensors", "..", "", "x\\y"])
 def test_an_index_that_leaves_its_directory(shards, file):
-    with pytest.raises(InputError, match="not beside it; only plain file names"):
+    with pytest.raises(InputError, match="not next to it; only plain file names"):
         safetensors_files.open_index(shards(a=file))
 
 

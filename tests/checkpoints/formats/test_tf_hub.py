@@ -82,7 +82,7 @@ def test_dropout_comes_from_what_keras_left(copy):
     assert (config.hidden_dropout_prob, config.attention_probs_dropout_prob) == (0.25, 0.5)
 
 
-def test_a_config_beside_the_graph_wins(copy, export):
+def test_a_config_next_to_the_graph_wins(copy, export):
     config = export[1].config
     (copy / "bert_config.json").write_text(config.to_json().replace('"gelu"', '"relu"'))
     assert open_checkpoint(copy).config.hidden_act == "relu"

@@ -223,12 +223,12 @@ def test_a_config_that_gives_the_weights_another_meaning(tmp_path):
     """Every shape fits: 21 units are 3 heads of 7 or 7 heads of 3."""
     path, given = source(tmp_path, "pretrain", "tf1"), tmp_path / "bert_config.json"
     given.write_text(harness.config(num_attention_heads=7).to_json())
-    with pytest.raises(InputError, match="num_attention_heads is 3 in the config beside .* 7 in"):
+    with pytest.raises(InputError, match="num_attention_heads is 3 in the .*config, 7 in"):
         convert(path, "huggingface", tmp_path / "out", bert_config_file=str(given))
     assert not (tmp_path / "out").exists()
 
 
-def test_another_vocabulary_than_the_one_beside_the_source_is_said(tmp_path, capsys):
+def test_another_vocabulary_than_the_source_s_is_said(tmp_path, capsys):
     path = source(tmp_path)
     tokens = (tmp_path / "given" / "vocab.txt").read_text().split()
     (tmp_path / "other.txt").write_text("\n".join([*tokens[:-1], "last"]) + "\n")
