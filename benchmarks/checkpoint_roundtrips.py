@@ -42,7 +42,7 @@ class Options:
 
 
 def hop(given, name, folder):
-    """`Contents` after a way through the files of a format."""
+    """`StateDict` after a way through the files of a format."""
     os.makedirs(folder)
     format_named(name).write(given, folder)
     write_conversion(folder, given)
