@@ -11,7 +11,6 @@ Names that begin with a dot are unfinished, or being removed.
 
 import contextlib
 import dataclasses
-import functools
 import glob
 import hashlib
 import json
@@ -30,10 +29,9 @@ class DamagedError(Exception):
     """A saved state is damaged or does not fit the model; the message says why."""
 
 
-@functools.total_ordering
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Saved:
-    """One saved state; of two, the greater is the newer.
+    """One saved state; of two in a directory, the greater is the newer.
 
     Attributes:
       directory: where all of a run's states are.
@@ -44,9 +42,6 @@ class Saved:
     directory: str
     step: int
     repeat: int = 0
-
-    def __lt__(self, other: "Saved") -> bool:
-        return (self.step, self.repeat) < (other.step, other.repeat)
 
     @property
     def path(self) -> str:

@@ -1,4 +1,4 @@
-"""What a report tells of the machine, and what it does not."""
+"""What a report says about the machine, and what it does not."""
 
 import getpass
 import json

@@ -1,4 +1,4 @@
-"""TPUs: what is said without one, and what one would be given, without running it."""
+"""TPUs: the errors without one, and what one would compile, without running it."""
 
 import socket
 import types

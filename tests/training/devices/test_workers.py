@@ -1,4 +1,4 @@
-"""Several processes decide alike; one process decides alone."""
+"""Several processes decide together; one process decides alone."""
 
 import json
 import os

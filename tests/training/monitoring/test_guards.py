@@ -1,4 +1,4 @@
-"""A run that is lost is stopped, and one that only looks like it goes on."""
+"""A diverged run is stopped; one that only looks diverged continues."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What is read back from metrics.jsonl, damaged lines and restarts included."""
+"""What is read back from metrics.jsonl, with damaged lines and restarts."""
 
 import json
 import math

@@ -14,7 +14,7 @@ from bert_tf.training.monitoring.metrics_log import EventFile, MetricsLog
 
 
 class Clock:
-    """Seconds since 1970 that pass when told to."""
+    """Seconds since 1970, which a test sets."""
 
     now = 5000.0
 

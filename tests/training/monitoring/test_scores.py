@@ -1,4 +1,4 @@
-"""Scores outlive the process, forget what is run again, and know the best."""
+"""Scores survive a restart, drop what is run again, and know the best."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rates by hand, with a clock that stands still until it is told to go on."""
+"""Rates by hand, with a clock that the tests advance."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""AdamW and LAMB against ones written from their papers in NumPy."""
+"""AdamW and LAMB against NumPy implementations written from their papers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every kind of schedule against its corners and values worked out by hand."""
+"""Every kind of schedule against its corners and values computed by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Names of hardware, and figures against other published figures of the same hardware."""
+"""Names of hardware, and its figures against other published figures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the measurement, with a clock of its own; no figure of a machine."""
+"""The arithmetic of the measurement, with a fake clock."""
 
 import pytest
 import tensorflow as tf
@@ -42,7 +42,7 @@ def test_logical_cpus_of_one_process_count_once(monkeypatch):
 
 
 class Strategy:
-    """As many replicas of a kind as told, some of them in this process."""
+    """A number of replicas of one kind, some of them in this process."""
 
     def __init__(self, devices, replicas):
         self.extended = self

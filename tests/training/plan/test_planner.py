@@ -1,4 +1,4 @@
-"""Plans: what fits, how the batch is cut, what takes time; and the command line."""
+"""Plans: what fits, how the batch is split, what takes time; and the command line."""
 
 import dataclasses
 import subprocess

@@ -1,4 +1,4 @@
-"""The table of a plan: every phase a column, numbers with units, notes where they are due."""
+"""The table of a plan: a column per phase, numbers with units, notes where they apply."""
 
 import pytest
 

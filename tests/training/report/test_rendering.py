@@ -1,4 +1,4 @@
-"""Numbers and names on paper; a page is escaped, and the template engine waits for the first."""
+"""Numbers and names on paper; the template engine is loaded for the first page only."""
 
 import subprocess
 import sys

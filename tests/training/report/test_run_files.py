@@ -1,4 +1,4 @@
-"""The files of a model directory, whichever there are."""
+"""The files of a model directory, whichever exist."""
 
 import dataclasses
 import json

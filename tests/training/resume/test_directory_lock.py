@@ -1,4 +1,4 @@
-"""A directory is held by one process: another one is refused until it is let go or ends."""
+"""Only one process holds a directory; others are refused until it releases it or ends."""
 
 import os
 import resource

@@ -118,7 +118,7 @@ def test_other_signals_are_left_alone():
 
 
 class OtherWorker:
-    """Workers of which another one has been told to end."""
+    """Workers of which another one has received a signal."""
 
     def any(self, flag):
         return True

@@ -1,4 +1,4 @@
-"""Whatever happens while a state is saved, the run goes on from a whole one."""
+"""Whatever happens during a save, the run resumes from a complete state."""
 
 import errno
 import os

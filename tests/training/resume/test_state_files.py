@@ -1,10 +1,11 @@
-"""Damaged states are found, named and passed over."""
+"""Damaged states are detected, named and passed over."""
 
 import json
 import os
 import shutil
 
 import pytest
+import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.training.resume import state_files
@@ -128,3 +129,16 @@ def test_a_state_of_a_later_format_gives_way(tmp_path, capsys):
     path.write_text(json.dumps(manifest))
     assert_restores(tmp_path, 3)
     assert "it has format 2; this version reads 1" in capsys.readouterr().err
+
+
+def test_a_state_holds_what_states_of_version_0_1_0_hold(tmp_path):
+    """With one key more or fewer, neither version could restore the other one's states."""
+    Run(tmp_path).save(3)
+    keys = tf.train.load_checkpoint(str(tmp_path / "step-3" / "state")).get_variable_to_dtype_map()
+    weights = ["weights/encoder.Skernel", "weights/encoder.Sbias"]
+    names = [*weights, "optimizer/first/0", "optimizer/first/1", "save_counter", "step"]
+    values = {f"{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in names}
+    assert set(keys) == values | {"_CHECKPOINTABLE_OBJECT_GRAPH"}
+    manifest = json.loads((tmp_path / "step-3" / MANIFEST).read_text())
+    assert set(manifest) == {"format", "step", "is_good", "files", "notes", "sha256"}
+    assert manifest["format"] == 1
