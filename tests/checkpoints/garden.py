@@ -128,7 +128,7 @@ def reach(node, names):
 def keys(folder):
     """Dict from key to shape, of all entries of a checkpoint but the graph and the counter."""
     reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
-    found = {key: tuple(shape) for key, shape in reader.get_variable_to_shape_map().items()}
-    assert found.pop("_CHECKPOINTABLE_OBJECT_GRAPH") == ()
-    assert found.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE") == ()
-    return {key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): s for key, s in found.items()}
+    shapes = {key: tuple(shape) for key, shape in reader.get_variable_to_shape_map().items()}
+    assert shapes.pop("_CHECKPOINTABLE_OBJECT_GRAPH") == ()
+    assert shapes.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE") == ()
+    return {key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): s for key, s in shapes.items()}

@@ -23,7 +23,7 @@ def arrays(one, kind, folder):
 
 
 def graph(act, epsilons, scope="transformer/layer_0"):
-    """Operations with the constants that tell the activation and epsilon; returns their sum.
+    """Operations with the constants that show the activation and epsilon; returns their sum.
 
     TensorFlow folds nothing of it away: the input is only known when it is run.
     """
@@ -87,7 +87,7 @@ def module(folder, kind="encoder", num_heads=None, lower_case=True, scope=""):
     """(directory of a module of TensorFlow 1, the `StateDict` in it).
 
     Args:
-      num_heads: int, 0 for a graph that does not tell it; none: that of the sample.
+      num_heads: int, 0 for a graph that does not show it; none: that of the sample.
       scope: before every name, e.g. "module/".
     """
     v1 = tf.compat.v1
@@ -100,12 +100,12 @@ def module(folder, kind="encoder", num_heads=None, lower_case=True, scope=""):
         graph(("gelu",), (1e-12,), "bert/encoder/layer_0/intermediate")
         if heads:
             tf.constant(heads, name="bert/encoder/layer_0/attention/self/Reshape/shape/2")
-        told = v1.saved_model.build_signature_def(
+        signature = v1.saved_model.build_signature_def(
             outputs={"do_lower_case": v1.saved_model.build_tensor_info(tf.constant(lower_case))}
         )
         session.run(v1.global_variables_initializer())
         builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, [], {"tokenization_info": told})
+        builder.add_meta_graph_and_variables(session, [], {"tokenization_info": signature})
         builder.save()
     (directory / "tfhub_module.pb").write_bytes(b"\x08\x03")
     assets = directory / "assets"

@@ -23,7 +23,7 @@ CONFIG = BertConfig(
     intermediate_size=37,
     max_position_embeddings=17,
 )
-CARD = ModelMetadata(
+METADATA = ModelMetadata(
     kind="classify",
     task="mrpc",
     labels=("no", "yes", "maybe"),
@@ -43,19 +43,19 @@ def vocab_file(tmp_path):
 
 @pytest.fixture
 def directory(tmp_path, vocab_file):
-    return model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, CARD)
+    return model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, METADATA)
 
 
 def test_create_writes_what_open_reads(directory):
     assert sorted(os.listdir(directory.path)) == ["bert_config.json", "model.json", "vocab.txt"]
     for opened in (directory, ModelDirectory.open(directory.path)):
         assert opened.config == CONFIG
-        assert opened.metadata == CARD
+        assert opened.metadata == METADATA
         assert opened.vocabulary.tokens == tuple(TOKENS)
     assert directory.vocab_file == os.path.join(directory.path, "vocab.txt")
 
 
-def test_the_card_is_plain_json(directory):
+def test_the_metadata_is_plain_json(directory):
     with open(os.path.join(directory.path, "model.json")) as file:
         assert json.load(file) == {
             "kind": "classify",
@@ -70,7 +70,7 @@ def test_the_card_is_plain_json(directory):
 
 def test_the_same_run_goes_on(directory, vocab_file):
     before = {name: os.stat(f"{directory.path}/{name}") for name in os.listdir(directory.path)}
-    model_directory.create(directory.path, CONFIG, vocab_file, CARD)
+    model_directory.create(directory.path, CONFIG, vocab_file, METADATA)
     after = {name: os.stat(f"{directory.path}/{name}") for name in os.listdir(directory.path)}
     assert before == after  # not written again
 
@@ -85,24 +85,24 @@ def test_the_same_run_goes_on(directory, vocab_file):
     ],
 )
 def test_another_run_is_refused(directory, vocab_file, changes, config_changes, message):
-    metadata = dataclasses.replace(CARD, **changes)
+    metadata = dataclasses.replace(METADATA, **changes)
     config = dataclasses.replace(CONFIG, **config_changes)
     with pytest.raises(InputError, match=message):
         model_directory.create(directory.path, config, vocab_file, metadata)
-    assert ModelDirectory.open(directory.path).metadata == CARD
+    assert ModelDirectory.open(directory.path).metadata == METADATA
 
 
 def test_another_vocabulary_is_refused(directory, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("\n".join([*TOKENS[:-1], "c"]) + "\n")
     with pytest.raises(InputError, match="the vocabulary differs"):
-        model_directory.create(directory.path, CONFIG, str(other), CARD)
+        model_directory.create(directory.path, CONFIG, str(other), METADATA)
 
 
 def test_every_difference_is_named(directory, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("\n".join([*TOKENS[:-1], "c"]) + "\n")
-    metadata = dataclasses.replace(CARD, task="rte", num_texts=1)
+    metadata = dataclasses.replace(METADATA, task="rte", num_texts=1)
     with pytest.raises(InputError, match="task is .*; num_texts is .*; the vocabulary differs"):
         model_directory.create(directory.path, CONFIG, str(other), metadata)
 
@@ -123,7 +123,7 @@ def test_open_says_what_is_there_instead(tmp_path):
         ({"colour": 1}, "model.json .*colour"),
     ],
 )
-def test_open_refuses_a_card_it_does_not_know(directory, changes, message):
+def test_open_refuses_metadata_it_does_not_know(directory, changes, message):
     path = os.path.join(directory.path, "model.json")
     with open(path) as file:
         values = json.load(file)
@@ -134,7 +134,7 @@ def test_open_refuses_a_card_it_does_not_know(directory, changes, message):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}'])
-def test_open_refuses_a_damaged_card(directory, text):
+def test_open_refuses_damaged_metadata(directory, text):
     with open(os.path.join(directory.path, "model.json"), "w") as file:
         file.write(text)
     with pytest.raises(InputError, match="model.json"):
@@ -160,7 +160,7 @@ def test_the_best_weights_where_there_are_any(directory):
     ],
 )
 def test_new_model_has_the_head_of_its_kind(kind, labels, model_class, num_outputs):
-    metadata = dataclasses.replace(CARD, kind=kind, labels=labels)
+    metadata = dataclasses.replace(METADATA, kind=kind, labels=labels)
     model = model_directory.new_model(CONFIG, metadata)
     assert type(model) is model_class
     assert num_outputs in (None, getattr(model, "num_classes", None), metadata.num_outputs)
@@ -169,28 +169,28 @@ def test_new_model_has_the_head_of_its_kind(kind, labels, model_class, num_outpu
 
 @pytest.mark.parametrize("num_texts", [1, 2])
 def test_a_model_pre_trained_on_pairs_has_a_head_for_them(num_texts):
-    metadata = dataclasses.replace(CARD, kind="pretrain", labels=(), num_texts=num_texts)
+    metadata = dataclasses.replace(METADATA, kind="pretrain", labels=(), num_texts=num_texts)
     assert model_directory.new_model(CONFIG, metadata).has_next_sentence == (num_texts == 2)
 
 
 @pytest.mark.parametrize("kind", ["classify", "regress", "span", "pretrain"])
 def test_build_model_gives_the_saved_weights(tmp_path, vocab_file, kind):
     metadata = dataclasses.replace(
-        CARD, kind=kind, labels=CARD.labels if kind == "classify" else ()
+        METADATA, kind=kind, labels=METADATA.labels if kind == "classify" else ()
     )
     directory = model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, metadata)
     weights = {}
     for seed, which in enumerate(("last", "best")):
         keras.utils.set_random_seed(seed)
         model = model_directory.new_model(CONFIG, metadata)
-        for variable in model.variables:  # biases and LayerNorm too are told apart
+        for variable in model.variables:  # biases and LayerNorm too are distinguished
             variable.assign(np.random.default_rng(seed).normal(size=variable.shape))
         checkpoints.save(model, os.path.join(directory.path, which))
         weights[which] = {v.path: v.numpy() for v in model.variables}
     for which in ("last", "best"):
-        found = {v.path: v.numpy() for v in directory.build_model(which).variables}
-        assert found.keys() == weights[which].keys()
-        for name, value in found.items():
+        values_read = {v.path: v.numpy() for v in directory.build_model(which).variables}
+        assert values_read.keys() == weights[which].keys()
+        for name, value in values_read.items():
             np.testing.assert_array_equal(value, weights[which][name], err_msg=name)
 
 

@@ -46,11 +46,11 @@ def test_every_kind_comes_back_from_every_format_of_ours(kind, name, tmp_path):
     checkpoint = written(given, name, tmp_path / "out")
     assert checkpoint.format.name == name
     stated = None if name != "tf1" else kind  # its files do not say
-    found, report = reading.read(checkpoint, kind=stated)
-    samples.assert_equal_arrays(found.arrays, given.arrays)
-    assert (found.kind, found.config) == (kind, given.config)
+    read_back, report = reading.read(checkpoint, kind=stated)
+    samples.assert_equal_arrays(read_back.arrays, given.arrays)
+    assert (read_back.kind, read_back.config) == (kind, given.config)
     if name != "tf1":
-        assert (found.labels, found.do_lower_case) == (given.labels, True)
+        assert (read_back.labels, read_back.do_lower_case) == (given.labels, True)
     assert set(report.loaded) == set(given.arrays)
     assert not report.skipped and not report.not_weights
 
@@ -68,8 +68,8 @@ def test_a_name_in_no_row_is_an_error(tmp_path):
     arrays = hugging_face("encoder", tmp_path) | {"adapter.weight": np.ones(3, np.float32)}
     with pytest.raises(InputError, match=r"in no row of the name table \(1\):\s+adapter.weight"):
         reading.read(in_memory(arrays))
-    found, report = reading.read(in_memory(arrays), skip=("adapter.*",))
-    assert report.skipped == ("adapter.weight",) and found.kind == "encoder"
+    state_dict, report = reading.read(in_memory(arrays), skip=("adapter.*",))
+    assert report.skipped == ("adapter.weight",) and state_dict.kind == "encoder"
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_part_that_is_missing_is_an_error(tmp_path, missing, line):
 
 @pytest.mark.parametrize("skip", ["next_sentence/.*", r"cls\.seq_relationship\..*"])
 def test_skip_matches_our_paths_and_their_names(tmp_path, skip):
-    found, report = reading.read(in_memory(hugging_face("pretrain", tmp_path)), skip=(skip,))
+    state_dict, report = reading.read(in_memory(hugging_face("pretrain", tmp_path)), skip=(skip,))
     assert report.skipped == ("cls.seq_relationship.bias", "cls.seq_relationship.weight")
-    assert heads_of(found.arrays) == ["masked_lm"]
+    assert heads_of(state_dict.arrays) == ["masked_lm"]
 
 
 def test_skipping_the_masked_lm_head_skips_its_second_copies(tmp_path):
@@ -100,8 +100,8 @@ def test_skipping_the_masked_lm_head_skips_its_second_copies(tmp_path):
     arrays["cls.predictions.decoder.bias"] = np.zeros(harness.V, np.float32)
     with pytest.raises(InputError, match="differ; this model has one matrix for both"):
         reading.read(in_memory(arrays))
-    found, _ = reading.read(in_memory(arrays), skip=("masked_lm/.*",))
-    assert heads_of(found.arrays) == ["next_sentence"]
+    state_dict, _ = reading.read(in_memory(arrays), skip=("masked_lm/.*",))
+    assert heads_of(state_dict.arrays) == ["next_sentence"]
 
 
 def test_two_spellings_of_one_name(tmp_path):
@@ -155,8 +155,8 @@ def test_a_kind_of_answer_that_we_have_not_is_refused_until_somebody_says_what_i
 
 def test_a_head_that_was_left_out_says_nothing_more(tmp_path):
     checkpoint = in_memory(hugging_face("tag", tmp_path), "tag", labels=samples.LABELS)
-    found, _ = reading.read(checkpoint, skip=("classifier/.*",))
-    assert (found.kind, found.labels) == ("encoder", ())
+    state_dict, _ = reading.read(checkpoint, skip=("classifier/.*",))
+    assert (state_dict.kind, state_dict.labels) == ("encoder", ())
 
 
 def test_a_head_that_is_stated_and_not_there(tmp_path):
@@ -172,5 +172,5 @@ def test_a_classifier_of_texts_without_its_pooler(tmp_path):
     arrays = hugging_face("classify", tmp_path, without=("encoder/pooler",))
     with pytest.raises(InputError, match="holds no pooler. .* --kind=tag"):
         reading.read(in_memory(arrays))
-    found, _ = reading.read(in_memory(arrays), kind="tag")
-    assert found.kind == "tag"
+    state_dict, _ = reading.read(in_memory(arrays), kind="tag")
+    assert state_dict.kind == "tag"

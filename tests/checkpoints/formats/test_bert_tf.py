@@ -32,11 +32,15 @@ def test_a_written_directory_is_one_that_predicts(kind, tmp_path):
     "name",
     ["", "last"] + [f"last/bert_model.ckpt{end}" for end in ("", ".index", ".data-00000-of-00001")],
 )
-def test_the_card_is_read_from_the_directory_and_from_its_weights(name, tmp_path):
+def test_the_metadata_is_read_from_the_directory_and_from_its_weights(name, tmp_path):
     folder = write(samples.state_dict("tag", tmp_path / "given"), tmp_path / "out")
-    found = FORMAT.open(FORMAT.find(str(folder / name)))
-    assert (found.kind, found.labels, found.do_lower_case) == ("tag", samples.LABELS, True)
-    assert found.vocab_file == str(folder / "vocab.txt")
+    checkpoint = FORMAT.open(FORMAT.find(str(folder / name)))
+    assert (checkpoint.kind, checkpoint.labels, checkpoint.do_lower_case) == (
+        "tag",
+        samples.LABELS,
+        True,
+    )
+    assert checkpoint.vocab_file == str(folder / "vocab.txt")
 
 
 def test_other_files_next_to_the_weights_are_none(tmp_path):

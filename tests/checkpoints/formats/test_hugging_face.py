@@ -13,7 +13,7 @@ from tests.modeling import harness
 
 FORMAT = HuggingFace()
 
-# Kind, what its contents lack, class in transformers, first names in its file.
+# Kind, what the state dict lacks, class in transformers, first names in its file.
 CLASSES = [
     ("encoder", (), "BertModel", {"embeddings", "encoder", "pooler"}),
     ("pretrain", (), "BertForPreTraining", {"bert", "cls"}),
@@ -29,7 +29,7 @@ WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuest
 
 
 def written(tmp_path, kind, without=(), **changes):
-    """(folder, what is in its config.json) of written contents."""
+    """The folder of a written state dict, and its config.json."""
     given = samples.state_dict(kind, tmp_path / "given", without)
     folder = tmp_path / "out"
     folder.mkdir()
@@ -46,10 +46,10 @@ def test_each_kind_is_a_class_of_transformers(tmp_path, kind, without, name, top
     assert "cls.predictions.decoder.weight" not in arrays
     has_pooler = any("pooler" in one for one in arrays)
     assert has_pooler == (name not in WITHOUT_POOLER)
-    found, _ = reading.read(FORMAT.open(str(folder / "model.safetensors")))
+    read_back, _ = reading.read(FORMAT.open(str(folder / "model.safetensors")))
     given = samples.state_dict(kind, tmp_path / "given", without)
-    samples.assert_equal_arrays(found.arrays, given.arrays)
-    assert found.kind == kind
+    samples.assert_equal_arrays(read_back.arrays, given.arrays)
+    assert read_back.kind == kind
 
 
 def test_the_config_says_what_the_encoder_computes(tmp_path):
@@ -73,8 +73,8 @@ def test_labels(tmp_path, kind, problem_type, labels):
     assert values.get("problem_type") == problem_type
     assert values["id2label"] == {str(index): label for index, label in enumerate(labels)}
     assert values["label2id"] == {label: index for index, label in enumerate(labels)}
-    found = FORMAT.open(str(folder / "model.safetensors"))
-    assert found.labels == (labels if kind != "regress" else ())
+    checkpoint = FORMAT.open(str(folder / "model.safetensors"))
+    assert checkpoint.labels == (labels if kind != "regress" else ())
 
 
 def test_labels_that_nobody_gave(tmp_path):
@@ -87,8 +87,8 @@ def test_labels_are_ordered_by_number(tmp_path):
     folder, values = written(tmp_path, "classify")
     values["id2label"] = {str(i): str(i) for i in (10, 9, 2, 1, 0, 3, 4, 5, 6, 7, 8)}
     (folder / "config.json").write_text(json.dumps(values))
-    found = FORMAT.open(str(folder / "model.safetensors"))
-    assert found.labels == tuple(map(str, range(11)))
+    checkpoint = FORMAT.open(str(folder / "model.safetensors"))
+    assert checkpoint.labels == tuple(map(str, range(11)))
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,16 @@ def test_casing(tmp_path, name, values, do_lower_case, num_notes):
     folder, _ = written(tmp_path, "encoder")
     (folder / "tokenizer_config.json").unlink()
     (folder / name).write_text(json.dumps(values))
-    found = FORMAT.open(str(folder / "model.safetensors"))
-    assert (found.do_lower_case, len(found.notes)) == (do_lower_case, num_notes)
+    checkpoint = FORMAT.open(str(folder / "model.safetensors"))
+    assert (checkpoint.do_lower_case, len(checkpoint.notes)) == (do_lower_case, num_notes)
 
 
 def test_a_vocabulary_that_is_only_in_tokenizer_json(tmp_path):
     folder, _ = written(tmp_path, "encoder")
     (folder / "vocab.txt").unlink()
     (folder / "tokenizer.json").write_text("{}")
-    found = FORMAT.open(str(folder / "model.safetensors"))
-    assert found.vocab_file == str(folder / "tokenizer.json")
+    checkpoint = FORMAT.open(str(folder / "model.safetensors"))
+    assert checkpoint.vocab_file == str(folder / "tokenizer.json")
 
 
 def test_shards(tmp_path):
@@ -162,8 +162,8 @@ def test_shards(tmp_path):
     index = str(folder / "model.safetensors.index.json")
     shards = [str(path) for path in folder.glob("model-*")]
     assert {FORMAT.find(path) for path in (str(folder), index, *shards)} == {index}
-    found, _ = reading.read(FORMAT.open(FORMAT.find(str(folder))))
-    samples.assert_equal_arrays(found.arrays, given.arrays)
+    read_back, _ = reading.read(FORMAT.open(FORMAT.find(str(folder))))
+    samples.assert_equal_arrays(read_back.arrays, given.arrays)
 
 
 def test_a_pooler_of_old_does_not_replace_the_one_in_the_file(tmp_path):
@@ -171,9 +171,9 @@ def test_a_pooler_of_old_does_not_replace_the_one_in_the_file(tmp_path):
     wrong = FORMAT.arrays(samples.state_dict("classify", tmp_path / "wrong", seed=7))
     old = {name: array for name, array in wrong.items() if "pooler" in name}
     safetensors.numpy.save_file(old, folder / "pooler.safetensors")
-    found, _ = reading.read(FORMAT.open(str(folder / "model.safetensors")))
+    read_back, _ = reading.read(FORMAT.open(str(folder / "model.safetensors")))
     given = samples.state_dict("classify", tmp_path / "given")
-    samples.assert_equal_arrays(found.arrays, given.arrays)
+    samples.assert_equal_arrays(read_back.arrays, given.arrays)
 
 
 def test_a_note_says_where_the_pooler_is(tmp_path):
@@ -258,8 +258,8 @@ def test_both_tables_fill_the_same_variables():
 
 
 def test_heads():
-    found = {row.path: row.names[0] for row in FORMAT.rows(harness.config(num_hidden_layers=1))}
-    assert found["masked_lm/output_bias"] == "cls.predictions.bias"
-    assert found["next_sentence/kernel"] == "cls.seq_relationship.weight"
-    assert found["classifier/kernel"] == "classifier.weight"
-    assert found["span/bias"] == "qa_outputs.bias"
+    theirs = {row.path: row.names[0] for row in FORMAT.rows(harness.config(num_hidden_layers=1))}
+    assert theirs["masked_lm/output_bias"] == "cls.predictions.bias"
+    assert theirs["next_sentence/kernel"] == "cls.seq_relationship.weight"
+    assert theirs["classifier/kernel"] == "classifier.weight"
+    assert theirs["span/bias"] == "qa_outputs.bias"

@@ -29,12 +29,12 @@ def sample(kind, folder, **changes):
 
 def write(kind, folder, **changes):
     """(directory of a preset that we wrote, `StateDict` of it)."""
-    found = sample(kind, folder / "source")
-    found = dataclasses.replace(found, **changes)
+    given = sample(kind, folder / "source")
+    given = dataclasses.replace(given, **changes)
     target = folder / "preset"
     target.mkdir()
-    FORMAT.write(found, str(target))
-    return target, found
+    FORMAT.write(given, str(target))
+    return target, given
 
 
 @pytest.fixture
@@ -53,29 +53,29 @@ def edit_json(path, change):
 
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_what_is_written_is_read_again_bit_for_bit(kind, tmp_path):
-    directory, found = write(kind, tmp_path)
+    directory, given = write(kind, tmp_path)
     again, report = reading.read(open_checkpoint(directory))
-    samples.assert_equal_arrays(again.arrays, found.arrays)
-    assert again.config == found.config and again.do_lower_case is True
+    samples.assert_equal_arrays(again.arrays, given.arrays)
+    assert again.config == given.config and again.do_lower_case is True
     assert pathlib.Path(again.vocab_file).read_bytes() == (
-        pathlib.Path(found.vocab_file).read_bytes()
+        pathlib.Path(given.vocab_file).read_bytes()
     )
     assert not report.skipped and not report.not_weights
 
 
 def test_arrays_lie_where_and_as_keras_hub_has_them(tmp_path):
-    directory, found = write("classify", tmp_path)
+    directory, given = write("classify", tmp_path)
     h, a, d = harness.H, harness.A, harness.D
-    qkv = found.arrays["encoder/layer_0/attention/qkv/kernel"]
+    qkv = given.arrays["encoder/layer_0/attention/qkv/kernel"]
     with h5py.File(directory / "model.weights.h5") as file:
         assert file[QUERY].dtype == np.float32
         np.testing.assert_array_equal(file[QUERY], qkv[:, :h].reshape(h, a, d))
         output = file[f"{LAYER}_self_attention_layer/output_dense/vars/0"]
-        ours = found.arrays["encoder/layer_0/attention/output/kernel"]
+        ours = given.arrays["encoder/layer_0/attention/output/kernel"]
         np.testing.assert_array_equal(output, ours.reshape(a, d, h))
     with h5py.File(directory / "task.weights.h5") as file:
         np.testing.assert_array_equal(
-            file["layers/dense/vars/0"], found.arrays["classifier/kernel"]
+            file["layers/dense/vars/0"], given.arrays["classifier/kernel"]
         )
 
 
@@ -115,9 +115,9 @@ def test_a_head_that_keras_hub_lacks_is_refused(kind, tmp_path):
 
 
 def test_next_sentence_prediction_is_refused(tmp_path):
-    found = samples.state_dict("pretrain", tmp_path / "source")
+    given = samples.state_dict("pretrain", tmp_path / "source")
     with pytest.raises(InputError, match="next_sentence/bias(.|\n)*--skip"):
-        FORMAT.write(found, str(tmp_path))
+        FORMAT.write(given, str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_next_sentence_prediction_is_refused(tmp_path):
     [({"hidden_act": "relu"}, "'relu'; keras-hub"), ({"is_causal": True}, "both sides")],
 )
 def test_an_encoder_that_keras_hub_cannot_compute_is_refused(change, said, tmp_path):
-    found = sample("encoder", tmp_path / "source", config=harness.config(**change))
+    given = sample("encoder", tmp_path / "source", config=harness.config(**change))
     with pytest.raises(InputError, match=said):
-        FORMAT.write(found, str(tmp_path))
+        FORMAT.write(given, str(tmp_path))
 
 
 def test_the_config_that_keras_hub_cannot_say_is_remembered_until_it_saves(tmp_path):
@@ -160,8 +160,8 @@ def test_layout_of_keras_2(preset):
                 attention = f"layers/transformer_encoder{index}/_self_attention_layer"
                 file.move(f"{attention}/{part}_dense", f"{attention}/_{part}_dense")
         file.move("layers", "_layer_checkpoint_dependencies")
-    found, _ = reading.read(open_checkpoint(preset))
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    state_dict, _ = reading.read(open_checkpoint(preset))
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
 
 
 def test_what_training_leaves_is_counted_and_not_read(preset):
@@ -180,13 +180,13 @@ def test_bfloat16_is_widened_exactly(preset):
         del file[path]
         file[path] = np.resize(bits, harness.H).view("V2")
         file[path].attrs["dtype"] = "bfloat16"
-    found, _ = reading.read(open_checkpoint(preset))
+    state_dict, _ = reading.read(open_checkpoint(preset))
     wanted = np.resize(np.array([1.5, -2.0], np.float32), harness.H)
-    np.testing.assert_array_equal(found.arrays["encoder/pooler/bias"], wanted)
+    np.testing.assert_array_equal(state_dict.arrays["encoder/pooler/bias"], wanted)
 
 
 def shard(directory, num_shards=3):
-    """Parts model.weights.h5 as Keras does, a layer's arrays in two files where they fall so."""
+    """Splits model.weights.h5 as Keras does; the arrays of a layer may be in two files."""
     single = directory / "model.weights.h5"
     weight_map = {}
     with h5py.File(single) as file:
@@ -207,8 +207,8 @@ def shard(directory, num_shards=3):
 def test_shards(preset):
     wanted, _ = reading.read(open_checkpoint(preset))
     shard(preset)
-    found, _ = reading.read(open_checkpoint(preset))
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    state_dict, _ = reading.read(open_checkpoint(preset))
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
     (preset / "model_00001.weights.h5").unlink()
     with pytest.raises(InputError, match="3 files; missing: model_00001.weights.h5"):
         open_checkpoint(preset)
@@ -287,8 +287,8 @@ def test_the_table_is_used_up(preset):
 
 
 def test_skipping_the_head_leaves_the_encoder(preset):
-    found, report = reading.read(open_checkpoint(preset), skip=("task/.*",))
-    assert found.kind == "encoder"
+    state_dict, report = reading.read(open_checkpoint(preset), skip=("task/.*",))
+    assert state_dict.kind == "encoder"
     assert report.skipped == ("task/layers/dense/vars/0", "task/layers/dense/vars/1")
 
 
@@ -354,7 +354,7 @@ def test_every_variable_that_keras_hub_has_too_has_one_row(model):
     assert {variable.path for variable in model(harness.config()).variables} <= set(paths)
 
 
-def test_attention_is_parted_by_heads():
+def test_attention_has_an_axis_of_heads():
     h, a, d = harness.H, harness.A, harness.D
     shapes = {
         "attention/qkv/kernel": ((h, 3 * h), (h, a, d)),

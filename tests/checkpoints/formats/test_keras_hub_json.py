@@ -113,8 +113,8 @@ def test_a_remembered_config_of_other_sizes_is_refused(tmp_path):
 )
 def test_tasks(name, config, kind, said, tmp_path):
     describe(tmp_path, "task.json", name, config)
-    found, notes = keras_hub_json.read_task(tmp_path, harness.config())
-    assert found == kind
+    kind_read, notes = keras_hub_json.read_task(tmp_path, harness.config())
+    assert kind_read == kind
     assert (said in notes[0]) if said else notes == []
 
 
@@ -135,8 +135,8 @@ def test_a_task_that_is_not_known(tmp_path):
 )
 def test_tokenizers(config, lowercase, said, tmp_path):
     describe(tmp_path, "tokenizer.json", "BertTokenizer", config)
-    found, notes = keras_hub_json.read_tokenizer(tmp_path)
-    assert found is lowercase
+    casing, notes = keras_hub_json.read_tokenizer(tmp_path)
+    assert casing is lowercase
     assert (said in notes[0]) if said else notes == []
 
 

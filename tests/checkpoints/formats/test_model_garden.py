@@ -27,8 +27,8 @@ def wrapped(head):
 @pytest.mark.parametrize("layout", [garden.numbered, garden.attributes])
 def test_every_array_of_an_encoder_arrives(layout, tmp_path):
     arrays = garden.save(tmp_path, garden.random(layout()))
-    found, report = read(tmp_path)
-    assert (found.kind, report.not_weights) == (
+    state_dict, report = read(tmp_path)
+    assert (state_dict.kind, report.not_weights) == (
         "encoder",
         ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter"),
     )
@@ -44,11 +44,13 @@ def test_every_array_of_an_encoder_arrives(layout, tmp_path):
         "output_layer_norm/gamma": theirs["_output_layer_norm/gamma"],
     }
     for path, array in wanted.items():
-        np.testing.assert_array_equal(found.arrays[f"encoder/layer_1/{path}"], array)
+        np.testing.assert_array_equal(state_dict.arrays[f"encoder/layer_1/{path}"], array)
     embeddings = list(arrays.values())[:3]
     for path, array in zip(("word", "position", "type"), embeddings, strict=True):
-        np.testing.assert_array_equal(found.arrays[f"encoder/embeddings/{path}"], array)
-    assert found.arrays.keys() == {p for p in variables.shapes(found.config) if p.startswith("enc")}
+        np.testing.assert_array_equal(state_dict.arrays[f"encoder/embeddings/{path}"], array)
+    assert state_dict.arrays.keys() == {
+        p for p in variables.shapes(state_dict.config) if p.startswith("enc")
+    }
 
 
 @pytest.mark.parametrize(
@@ -65,11 +67,11 @@ def test_fine_tuned_models(attribute, head, kind, path, tmp_path):
     head = garden.under("model/layer_with_weights-1", head)
     aliases = [(f"model/{attribute}", "model/layer_with_weights-1")]
     arrays = garden.save(tmp_path, garden.random(wrapped(head)), aliases)
-    found, _ = read(tmp_path)
-    assert found.kind == kind
+    state_dict, _ = read(tmp_path)
+    assert state_dict.kind == kind
     kernel, bias = (arrays[name] for name in head)
-    np.testing.assert_array_equal(found.arrays[f"{path}/kernel"], kernel)
-    np.testing.assert_array_equal(found.arrays[f"{path}/bias"], bias)
+    np.testing.assert_array_equal(state_dict.arrays[f"{path}/kernel"], kernel)
+    np.testing.assert_array_equal(state_dict.arrays[f"{path}/bias"], bias)
 
 
 def pretrainer():
@@ -81,8 +83,8 @@ def pretrainer():
 
 def test_pretraining_takes_the_pooler_that_was_trained(tmp_path):
     arrays = garden.save(tmp_path, garden.random(pretrainer()))
-    found, report = read(tmp_path)
-    assert found.kind == "pretrain"
+    state_dict, report = read(tmp_path)
+    assert state_dict.kind == "pretrain"
     for path, name in {
         "encoder/pooler/kernel": "next_sentence.pooler_dense/kernel",
         "masked_lm/transform/kernel": "masked_lm/dense/kernel",
@@ -90,7 +92,7 @@ def test_pretraining_takes_the_pooler_that_was_trained(tmp_path):
         "masked_lm/output_bias": "masked_lm/output_bias/bias",
         "next_sentence/kernel": "model/classification_heads/0/out_proj/kernel",
     }.items():
-        np.testing.assert_array_equal(found.arrays[path], arrays[name])
+        np.testing.assert_array_equal(state_dict.arrays[path], arrays[name])
     assert "encoder/layer_with_weights-6/kernel (unused)" in report.not_weights
     assert "The pooler is next_sentence.pooler_dense, which was trained" in report.notes[0]
 
@@ -122,7 +124,7 @@ def test_another_number_of_layers_than_the_config_s(num_layers, tmp_path):
 
 
 def test_heads_of_another_number_are_refused(tmp_path):
-    """[H A D] tells A, which the matrices of TensorFlow 1 do not."""
+    """[H A D] shows A, which the matrices of TensorFlow 1 do not."""
     shapes = {n: (H, D, A) if s == (H, A, D) else s for n, s in garden.numbered().items()}
     garden.save(tmp_path, garden.random(shapes))
     with pytest.raises(InputError, match="attention/qkv/kernel is"):
@@ -130,21 +132,21 @@ def test_heads_of_another_number_are_refused(tmp_path):
 
 
 def write(kind, folder):
-    found = samples.state_dict(kind, folder / "source")
+    given = samples.state_dict(kind, folder / "source")
     (folder / "target").mkdir()
-    FORMAT.write(found, folder / "target")
-    return found, folder / "target"
+    FORMAT.write(given, folder / "target")
+    return given, folder / "target"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind, tmp_path):
     wanted, target = write(kind, tmp_path)
     checkpoint = open_checkpoint(target)
-    found, _ = reading.read(checkpoint, kind=kind)
-    assert (checkpoint.format.name, found.kind) == ("model_garden", kind)
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
-    assert found.config == wanted.config
-    with open(found.vocab_file) as theirs, open(wanted.vocab_file) as ours:
+    state_dict, _ = reading.read(checkpoint, kind=kind)
+    assert (checkpoint.format.name, state_dict.kind) == ("model_garden", kind)
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
+    assert state_dict.config == wanted.config
+    with open(state_dict.vocab_file) as theirs, open(wanted.vocab_file) as ours:
         assert theirs.read() == ours.read()
 
 
@@ -212,13 +214,13 @@ KERNEL = "_transformer_layers/0/_attention_layer/_query_dense/kernel"
 
 def test_the_table_has_every_name_of_an_encoder_and_its_shape():
     """As Model Garden 2.20 saves a `BertEncoderV2`."""
-    found = {}
+    shapes = {}
     for row in FORMAT.rows(harness.config()):
         if row.path.startswith("encoder/"):
             shape = harness_shape(row.path)
             parts = row.split(np.zeros(shape, np.float32))
-            found.update(zip(row.names, (part.shape for part in parts), strict=True))
-    assert found == garden.attributes()
+            shapes.update(zip(row.names, (part.shape for part in parts), strict=True))
+    assert shapes == garden.attributes()
 
 
 def harness_shape(path):

@@ -10,7 +10,7 @@ from tests.modeling import harness
 
 FORMAT = ModelGarden2019()
 
-# In the order of the released names of a layer, and of what stands before and after the layers.
+# In the order of the released names of a layer, and of what is before and after the layers.
 LAYER = [
     *(
         f"attention_layer/{p}_dense/{k}"
@@ -31,10 +31,10 @@ EMBEDDINGS = ["embedding_lookup/embeddings"] + [
 POOLER = ["pooler_transform/kernel", "pooler_transform/bias"]
 
 
-def released(found):
+def released(given):
     """(names, arrays) of an encoder in TensorFlow 1, in the order of its table."""
-    arrays = TensorFlow1().arrays(found)
-    table = [row for row in TensorFlow1().rows(found.config) if row.path in found.arrays]
+    arrays = TensorFlow1().arrays(given)
+    table = [row for row in TensorFlow1().rows(given.config) if row.path in given.arrays]
     ordered = [name for row in table for name in row.names]
     return ordered, [arrays[name] for name in ordered]
 
@@ -46,10 +46,10 @@ def test_an_object_based_encoder(root, tmp_path):
     theirs = [f"{root}/{name}" for name in (*EMBEDDINGS, *layers, *POOLER)]
     garden.save(tmp_path / "saved", dict(zip(theirs, released(wanted)[1], strict=True)))
     checkpoint = open_checkpoint(tmp_path / "saved")
-    found, report = reading.read(checkpoint)
-    assert (checkpoint.format.name, found.kind) == ("model_garden_2019", "encoder")
+    read_back, report = reading.read(checkpoint)
+    assert (checkpoint.format.name, read_back.kind) == ("model_garden_2019", "encoder")
     assert len(report.not_weights) == 2
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    samples.assert_equal_arrays(read_back.arrays, wanted.arrays)
 
 
 def test_names_of_the_converter_and_released_heads(tmp_path):
@@ -78,15 +78,15 @@ def test_names_of_the_converter_and_released_heads(tmp_path):
     tf1.write_tensors(arrays, str(tmp_path / "saved" / "bert_model.ckpt"))
     (tmp_path / "saved" / "bert_config.json").write_text(wanted.config.to_json())
     checkpoint = open_checkpoint(tmp_path / "saved")
-    found, report = reading.read(checkpoint)
+    read_back, report = reading.read(checkpoint)
     assert checkpoint.format.name == "model_garden_2019"
-    assert (found.kind, report.not_weights) == ("pretrain", ("global_step",))
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    assert (read_back.kind, report.not_weights) == ("pretrain", ("global_step",))
+    samples.assert_equal_arrays(read_back.arrays, wanted.arrays)
 
 
 RELEASED_LAYER = "bert/encoder/layer_11"
 
-# A variable of 2019, as it is called and where it is in the Keras layer, and its released name.
+# A variable of 2019, by its name and by its place in the Keras layer, and its released name.
 RELEASED = [
     (
         "word_embeddings/embeddings",

@@ -12,8 +12,8 @@ def named(folder):
     """Dict from our name to the key in the file, less the suffix every key has."""
     prefix = str(folder / "bert_model.ckpt")
     reader = tf.train.load_checkpoint(prefix)
-    found = graph.names(prefix, reader.get_variable_to_shape_map())
-    return {name: key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, key in found.items()}
+    keys = graph.names(prefix, reader.get_variable_to_shape_map())
+    return {name: key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, key in keys.items()}
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def named(folder):
 @pytest.mark.parametrize("layout", [garden.numbered, garden.attributes])
 def test_the_encoder_has_the_same_names_wherever_it_was_saved(root, layout, tmp_path):
     garden.save(tmp_path, garden.random(layout(root)))
-    found = named(tmp_path)
-    assert found.keys() - {"_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter"} == layout().keys()
-    assert {key for name, key in found.items() if name.startswith("encoder/")} == layout(
+    keys_by_name = named(tmp_path)
+    assert keys_by_name.keys() - {"_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter"} == layout().keys()
+    assert {key for name, key in keys_by_name.items() if name.startswith("encoder/")} == layout(
         root
     ).keys()
 
@@ -48,22 +48,22 @@ def test_the_encoder_has_the_same_names_wherever_it_was_saved(root, layout, tmp_
     ],
 )
 def test_a_head_is_named_by_its_attribute_not_by_its_number(attribute, below, tmp_path):
-    """Numbers alone would not tell a span from a classifier of two classes."""
+    """Numbers alone would not distinguish a span head from a classifier of two classes."""
     arrays = garden.random(garden.numbered("model/layer_with_weights-0"))
     arrays[f"model/layer_with_weights-1/{below}"] = np.ones((garden.H, 2), np.float32)
     garden.save(tmp_path, arrays, [(f"model/{attribute}", "model/layer_with_weights-1")])
-    found = named(tmp_path)
-    assert found[f"model/{attribute}/{below}"] == f"model/layer_with_weights-1/{below}"
+    keys = named(tmp_path)
+    assert keys[f"model/{attribute}/{below}"] == f"model/layer_with_weights-1/{below}"
 
 
 def test_the_encoder_s_pooler_is_marked_where_the_head_has_one(tmp_path):
     shapes = garden.numbered() | garden.dense("next_sentence.pooler_dense", garden.H)
     garden.save(tmp_path, garden.random(shapes))
-    found = named(tmp_path)
+    keys = named(tmp_path)
     for part in ("kernel", "bias"):
-        assert found[f"encoder/layer_with_weights-6/{part} (unused)"]
-        assert found[f"next_sentence.pooler_dense/{part}"] == f"next_sentence..pooler_dense/{part}"
-    assert "encoder/layer_with_weights-6/kernel" not in found
+        assert keys[f"encoder/layer_with_weights-6/{part} (unused)"]
+        assert keys[f"next_sentence.pooler_dense/{part}"] == f"next_sentence..pooler_dense/{part}"
+    assert "encoder/layer_with_weights-6/kernel" not in keys
 
 
 def test_what_belongs_to_no_head_keeps_its_key(tmp_path):

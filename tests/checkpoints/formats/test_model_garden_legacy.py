@@ -17,20 +17,20 @@ FIRST_QUERY = "bert_model/encoder/layer_0/self_attention/query/kernel"
 
 
 def written(kind, folder):
-    found = samples.state_dict(kind, folder / "source")
+    given = samples.state_dict(kind, folder / "source")
     (folder / "target").mkdir()
-    FORMAT.write(found, folder / "target")
-    return found, folder / "target"
+    FORMAT.write(given, folder / "target")
+    return given, folder / "target"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind, tmp_path):
     wanted, target = written(kind, tmp_path)
     checkpoint = open_checkpoint(target)
-    found, _ = reading.read(checkpoint, kind=kind)
+    state_dict, _ = reading.read(checkpoint, kind=kind)
     assert checkpoint.format.name == "model_garden_legacy"
     assert checkpoint.shapes[QUERY] == (H, A, D)
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
     query = checkpoint.read(QUERY)
     np.testing.assert_array_equal(
         query.reshape(H, H), wanted.arrays["encoder/layer_0/attention/qkv/kernel"][:, :H]
@@ -103,19 +103,19 @@ SIZES = {
 
 
 def test_a_layer_has_the_names_and_shapes_that_the_converter_writes():
-    found = {}
+    shapes = {}
     for row in FORMAT.rows(harness.config()):
         if row.path.startswith("encoder/layer_1/"):
             shape = next((s for end, s in SIZES.items() if row.path.endswith(end)), (H,))
             parts = row.split(np.zeros(shape, np.float32))
-            found.update(zip(row.names, (part.shape for part in parts), strict=True))
-    assert found == {f"transformer/layer_1/{name}": shape for name, shape in LAYER.items()}
+            shapes.update(zip(row.names, (part.shape for part in parts), strict=True))
+    assert shapes == {f"transformer/layer_1/{name}": shape for name, shape in LAYER.items()}
 
 
 def test_all_other_names():
     table = FORMAT.rows(harness.config())
-    found = [n for row in table for n in row.names if "layer_0" not in n and "layer_1" not in n]
-    assert found == OUTER
+    held = [n for row in table for n in row.names if "layer_0" not in n and "layer_1" not in n]
+    assert held == OUTER
 
 
 def test_only_the_released_heads_are_transposed():

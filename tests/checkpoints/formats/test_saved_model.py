@@ -37,16 +37,16 @@ def test_two_epsilons_are_refused(tmp_path):
 
 
 def test_a_graph_of_tensorflow_2_does_not_tell_what_shapes_do(tmp_path):
-    found = graph(tmp_path)
-    assert found.num_heads() is None and found.do_lower_case() is None
+    opened = graph(tmp_path)
+    assert opened.num_heads() is None and opened.do_lower_case() is None
 
 
 def test_a_graph_of_tensorflow_1(tmp_path):
     directory, wanted = hub_exports.module(tmp_path, lower_case=False)
-    found = saved_model.Graph(str(directory))
-    assert found.num_heads() == wanted.config.num_attention_heads
-    assert found.do_lower_case() is False
-    assert found.activation() == "gelu" and found.epsilon() == pytest.approx(1e-12)
+    opened = saved_model.Graph(str(directory))
+    assert opened.num_heads() == wanted.config.num_attention_heads
+    assert opened.do_lower_case() is False
+    assert opened.activation() == "gelu" and opened.epsilon() == pytest.approx(1e-12)
 
 
 def test_two_vocabularies_are_none(tmp_path):
@@ -58,8 +58,8 @@ def test_two_vocabularies_are_none(tmp_path):
 @pytest.mark.parametrize("name", ["Text>BertEncoder", "TransformerEncoder", "BertEncoderV2"])
 def test_what_keras_left_of_the_encoder(name, tmp_path):
     hub_exports.keras_metadata(tmp_path, name, {"attention_dropout": 0.3, "norm_first": False})
-    found = saved_model.encoder_config(str(tmp_path))
-    assert found == {"attention_dropout": 0.3, "norm_first": False}
+    config_left = saved_model.encoder_config(str(tmp_path))
+    assert config_left == {"attention_dropout": 0.3, "norm_first": False}
 
 
 def test_before_tensorflow_2_4_it_is_in_the_graph(tmp_path):

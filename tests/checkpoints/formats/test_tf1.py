@@ -38,10 +38,10 @@ def test_the_files_are_those_of_a_released_checkpoint(tmp_path):
         "bert_model.ckpt.index",
         "vocab.txt",
     ]
-    found = FORMAT.open(FORMAT.find(str(folder)))
-    assert found.shapes["cls/seq_relationship/output_weights"] == (2, harness.H)
-    assert found.shapes["bert/encoder/layer_0/attention/self/key/kernel"] == (harness.H,) * 2
-    assert found.kind is None and found.do_lower_case is None
+    checkpoint = FORMAT.open(FORMAT.find(str(folder)))
+    assert checkpoint.shapes["cls/seq_relationship/output_weights"] == (2, harness.H)
+    assert checkpoint.shapes["bert/encoder/layer_0/attention/self/key/kernel"] == (harness.H,) * 2
+    assert checkpoint.kind is None and checkpoint.do_lower_case is None
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_conversion_tells_what_the_format_cannot(tmp_path):
     given = samples.state_dict("tag", tmp_path / "given")
     folder = write(given, tmp_path / "out")
     write_conversion(str(folder), given)
-    found = FORMAT.open(FORMAT.find(str(folder)))
-    assert (found.kind, found.labels) == ("tag", samples.LABELS)
-    assert (found.do_lower_case, found.num_texts) == (True, 1)
+    checkpoint = FORMAT.open(FORMAT.find(str(folder)))
+    assert (checkpoint.kind, checkpoint.labels) == ("tag", samples.LABELS)
+    assert (checkpoint.do_lower_case, checkpoint.num_texts) == (True, 1)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"kind": "tag", "labels": 3}'])
@@ -137,8 +137,8 @@ def names(table, tops):
 
 def test_base_has_206_names_with_both_pretraining_heads():
     """5 of the embeddings, 16 a layer, 2 of the pooler, 5 of masked LM, 2 of next sentence."""
-    found = names(FORMAT.rows(layers(12)), ("encoder", "masked_lm", "next_sentence"))
-    assert len(found) == len(set(found)) == 206 == 5 + 16 * 12 + 2 + 5 + 2
+    held = names(FORMAT.rows(layers(12)), ("encoder", "masked_lm", "next_sentence"))
+    assert len(held) == len(set(held)) == 206 == 5 + 16 * 12 + 2 + 5 + 2
 
 
 def test_a_layer_has_the_16_names_of_the_released_code():
@@ -148,8 +148,8 @@ def test_a_layer_has_the_16_names_of_the_released_code():
         wanted += [f"{scope}/kernel", f"{scope}/bias"]
     for scope in ("attention/output/LayerNorm", "output/LayerNorm"):
         wanted += [f"{scope}/gamma", f"{scope}/beta"]
-    found = names(FORMAT.rows(layers(3)), "encoder/layer_2/")
-    assert sorted(found) == sorted(LAYER.format(2) + name for name in wanted)
+    held = names(FORMAT.rows(layers(3)), "encoder/layer_2/")
+    assert sorted(held) == sorted(LAYER.format(2) + name for name in wanted)
 
 
 def test_names_of_task_heads():

@@ -30,20 +30,20 @@ def test_an_export_with_masked_lm(export):
     directory, wanted = export
     checkpoint = open_checkpoint(directory)
     assert checkpoint.format.name == "tf_hub" and checkpoint.config == wanted.config
-    found, report = reading.read(checkpoint)
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
-    assert found.kind == "pretrain" and found.do_lower_case is True
+    state_dict, report = reading.read(checkpoint)
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
+    assert state_dict.kind == "pretrain" and state_dict.do_lower_case is True
     assert report.not_weights == ("do_lower_case",)
-    vocabulary = pathlib.Path(found.vocab_file)
+    vocabulary = pathlib.Path(state_dict.vocab_file)
     assert vocabulary == directory / "assets/vocab.txt"
     assert vocabulary.read_bytes() == pathlib.Path(wanted.vocab_file).read_bytes()
 
 
 def test_an_encoder_alone_and_cased(tmp_path):
     directory, wanted = hub_exports.saved_model(tmp_path, lower_case=False)
-    found, _ = reading.read(open_checkpoint(directory))
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
-    assert found.kind == "encoder" and found.do_lower_case is False
+    state_dict, _ = reading.read(open_checkpoint(directory))
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
+    assert state_dict.kind == "encoder" and state_dict.do_lower_case is False
 
 
 def test_nothing_of_the_graph_is_run(export, monkeypatch):
@@ -154,10 +154,10 @@ def test_a_module_of_tensorflow_1(scope, tmp_path):
     directory, wanted = hub_exports.module(tmp_path, "pretrain", scope=scope)
     checkpoint = open_checkpoint(directory)
     assert checkpoint.format.name == "tf1" and checkpoint.config == wanted.config
-    found, _ = reading.read(checkpoint)
-    samples.assert_equal_arrays(found.arrays, wanted.arrays)
-    assert found.kind == "pretrain" and found.do_lower_case is True
-    assert pathlib.Path(found.vocab_file) == directory / "assets/vocab.txt"
+    state_dict, _ = reading.read(checkpoint)
+    samples.assert_equal_arrays(state_dict.arrays, wanted.arrays)
+    assert state_dict.kind == "pretrain" and state_dict.do_lower_case is True
+    assert pathlib.Path(state_dict.vocab_file) == directory / "assets/vocab.txt"
 
 
 def test_a_module_that_does_not_tell_its_heads(tmp_path):
@@ -213,8 +213,8 @@ MASKED_LM = [
 )
 def test_names_are_those_of_an_export(top, wanted):
     table = FORMAT.rows(harness.config(num_hidden_layers=2))
-    found = [name for row in table for name in row.names if row.path.startswith(top)]
-    assert sorted(found) == sorted(wanted)
+    held = [name for row in table for name in row.names if row.path.startswith(top)]
+    assert sorted(held) == sorted(wanted)
 
 
 @pytest.mark.parametrize(
