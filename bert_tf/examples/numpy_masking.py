@@ -15,16 +15,16 @@ Ints = npt.NDArray[np.integer]
 Keys = npt.NDArray[np.uint32]
 
 
-class _ChosenPlaces(NamedTuple):
-    """Chosen tokens in NumPy, with places counted in the row-major order of [n T].
+class _ChosenTokens(NamedTuple):
+    """Chosen tokens in NumPy, as indices into the row-major order of [n T].
 
     Attributes:
-      places: int64 [M], ascending.
+      indices: int64 [M], ascending.
       sizes: int [C], tokens of each chosen group; None: every token is a group.
       limit: P.
     """
 
-    places: Ints
+    indices: Ints
     sizes: Ints | None
     limit: int
 
@@ -34,7 +34,7 @@ class NumpyArrays:
 
     Args:
       shape: [n T] of the block.
-      random: read from where it stands.
+      random: read from its current position.
     """
 
     never = np.uint32(0xFFFFFFFF)
@@ -121,9 +121,9 @@ class NumpyArrays:
         joins = np.ones(words.size, bool)
         joins[:1] = False
         joins[firsts[firsts < words.size]] = False
-        places = words[joins]
+        indices = words[joins]
         goes_on = goes_on.copy()
-        goes_on.reshape(-1)[places] = self.after(is_text).reshape(-1)[places]
+        goes_on.reshape(-1)[indices] = self.after(is_text).reshape(-1)[indices]
         return goes_on
 
     def grouped(self, is_text: Bools, goes_on: Bools) -> Groups:
@@ -137,41 +137,41 @@ class NumpyArrays:
         index = np.searchsorted(groups.index, columns + self._row_starts, side="right") - 1
         return groups.index[index] - self._row_starts
 
-    def tokens(self, columns: Ints, is_chosen: Bools, limit: int) -> _ChosenPlaces:
-        places = np.sort((columns + self._row_starts)[is_chosen])
-        return _ChosenPlaces(places, None, limit)
+    def tokens(self, columns: Ints, is_chosen: Bools, limit: int) -> _ChosenTokens:
+        indices = np.sort((columns + self._row_starts)[is_chosen])
+        return _ChosenTokens(indices, None, limit)
 
     def tokens_of_groups(
         self, columns: Ints, is_chosen: Bools, limit: int, groups: Groups
-    ) -> _ChosenPlaces:
-        starts = self.tokens(columns, is_chosen, limit).places  # [C]
+    ) -> _ChosenTokens:
+        starts = self.tokens(columns, is_chosen, limit).indices  # [C]
         sizes = np.take(groups.lengths, starts)  # [C]
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if ends.size else 0
-        places = np.repeat(starts - (ends - sizes), sizes) + np.arange(total)  # [M]
-        return _ChosenPlaces(places, sizes, limit)
+        indices = np.repeat(starts - (ends - sizes), sizes) + np.arange(total)  # [M]
+        return _ChosenTokens(indices, sizes, limit)
 
-    def ids(self, word_ids: Ints, chosen: _ChosenPlaces) -> Ints:
-        return np.take(word_ids, chosen.places)
+    def ids(self, word_ids: Ints, chosen: _ChosenTokens) -> Ints:
+        return np.take(word_ids, chosen.indices)
 
-    def draw_by_group(self, chosen: _ChosenPlaces) -> Floats:
+    def draw_by_group(self, chosen: _ChosenTokens) -> Floats:
         if chosen.sizes is None:
-            return self._random.uniform(chosen.places.size)
+            return self._random.uniform(chosen.indices.size)
         return np.repeat(self._random.uniform(len(chosen.sizes)), chosen.sizes)
 
-    def draw_by_token(self, chosen: _ChosenPlaces, is_wanted: Bools) -> Floats:
-        draws = np.zeros(chosen.places.size)
+    def draw_by_token(self, chosen: _ChosenTokens, is_wanted: Bools) -> Floats:
+        draws = np.zeros(chosen.indices.size)
         draws[is_wanted] = self._random.uniform(int(np.count_nonzero(is_wanted)))
         return draws
 
-    def masked(self, word_ids: Ints, chosen: _ChosenPlaces, labels: Ints, put_in: Ints) -> Masked:
+    def masked(self, word_ids: Ints, chosen: _ChosenTokens, labels: Ints, put_in: Ints) -> Masked:
         num_rows, length = word_ids.shape
         masked = word_ids.copy()
-        masked.reshape(-1)[chosen.places] = put_in
-        rows = chosen.places // length
+        masked.reshape(-1)[chosen.indices] = put_in
+        rows = chosen.indices // length
         counts = np.bincount(rows, minlength=num_rows)
         is_used = np.arange(chosen.limit) < counts[:, None]  # [n P]
         positions, padded_labels = np.zeros((2, num_rows, chosen.limit), np.int32)
-        positions[is_used] = chosen.places - rows * length
+        positions[is_used] = chosen.indices - rows * length
         padded_labels[is_used] = labels
         return Masked(masked, positions, padded_labels, is_used)

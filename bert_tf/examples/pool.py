@@ -60,12 +60,12 @@ def cut_long_sentences(
 
 def _cuts(start: int, end: int, longest: int, goes_on: npt.NDArray[np.bool_]) -> Iterator[int]:
     """Yields where the parts of a sentence end, but for the last one."""
-    place = start
-    while (left := end - place) > longest:
-        whole = place + -(-left // -(-left // longest))
-        cuts = [*range(whole, place, -1), *range(whole + 1, place + longest + 1)]
-        place = next((cut for cut in cuts if not goes_on[cut]), whole)
-        yield place
+    position = start
+    while (left := end - position) > longest:
+        whole = position + -(-left // -(-left // longest))
+        cuts = [*range(whole, position, -1), *range(whole + 1, position + longest + 1)]
+        position = next((cut for cut in cuts if not goes_on[cut]), whole)
+        yield position
 
 
 class Pool:
@@ -129,10 +129,10 @@ class Pool:
         """
         before = self._num_startable_before
         num_here = before[document + 1] - before[document]
-        place = int(rng.random() * (before[-1] - num_here))
-        if place >= before[document]:
-            place += num_here
-        sentence = self._startable[place]
+        number = int(rng.random() * (before[-1] - num_here))
+        if number >= before[document]:
+            number += num_here
+        sentence = self._startable[number]
         return sentence, self._end_of_document[sentence]
 
 

@@ -1,8 +1,8 @@
-"""`manifest.json` beside record files: what they were made from and with, and what came out.
+"""`manifest.json` next to record files: their inputs, options and counts.
 
 A directory may hold several builds, e.g. a training and a development set; each has an entry. Equal
-inputs and options give equal bytes: nothing in it is of a machine or a time. Files that no entry
-names, which other tools made, are used without these checks.
+inputs and options give equal bytes: it names no machine and no time. Files without an entry, which
+other tools made, are used without these checks.
 """
 
 import contextlib
@@ -10,18 +10,22 @@ import dataclasses
 import fcntl
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from bert_tf import __version__, files
 from bert_tf.errors import InputError
+from bert_tf.options import PretrainingData
+from bert_tf.text.vocab import Vocabulary
 
 NAME = "manifest.json"
 FORMAT = 2
 # Names and values of options in format 1, of version 0.1.0.
 _RENAMED = {"objective": "example_type", "masking": "mask_granularity"}
 _RENAMED_GRANULARITY = {"piece": "token"}
-# Options that are said in another form, or that change nothing in the files.
-_NOT_RECORDED = ("input_file", "output_file", "vocab_file", "num_workers", "scratch_dir")
-_NOT_RECORDED += ("do_whole_word_mask",)
+# Options that are recorded in another form, or that change nothing in the files.
+_NOT_RECORDED = {"input_file", "output_file", "vocab_file", "num_workers", "scratch_dir"}
+_NOT_RECORDED |= {"do_whole_word_mask"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,55 +33,52 @@ class Build:
     """What one run of create_pretraining_data.py left in a directory.
 
     Attributes:
-      files: list of dicts with "name", "records", "bytes" and "sha256".
-      num_files: int, files the run wrote; more than in `files` if some lie elsewhere or were
-        overwritten since. What follows is of all of them.
-      vocabulary: dict with "sha256" and "size".
-      do_lower_case: bool.
-      max_seq_length, max_predictions_per_seq: int; the second is what --dynamic_masking needs
-        where examples have no masks.
+      files: "name", "records", "bytes" and "sha256" of each.
+      num_files: files the run wrote; more than in `files` if some are elsewhere or were overwritten
+        since. The other attributes are of all of them.
+      vocabulary: "sha256" and "size".
+      max_predictions_per_seq: where examples have no masks, what --dynamic_masking needs.
       example_type: key of `choices.EXAMPLE_TYPES`.
-      is_padded: bool, whether every example is stored as long as `max_seq_length`.
-      is_masked: bool.
-      options: dict, the flags that decide what the files hold, defaults filled in.
-      inputs: list of dicts with "name", "format", "bytes" and "sha256".
-      text, examples: dicts of counts, see `summary.TextCounts` and `summary.ExampleCounts`.
-      shares: dict, see `shares`.
-      code_version: str.
+      is_padded: whether every example is stored as long as `max_seq_length`.
+      options: the flags that decide what the files hold, defaults filled in.
+      inputs: "name", "format", "bytes" and "sha256" of each.
+      text: see `summary.TextCounts`.
+      examples: see `summary.ExampleCounts`.
+      shares: see `shares`.
+      code_version: of the builder.
     """
 
-    files: list
+    files: list[dict[str, Any]]
     num_files: int
-    vocabulary: dict
+    vocabulary: dict[str, Any]
     do_lower_case: bool
     max_seq_length: int
     max_predictions_per_seq: int
     example_type: str
     is_padded: bool
-    options: dict
-    inputs: list
-    text: dict
-    examples: dict
-    shares: dict
+    options: dict[str, Any]
+    inputs: list[dict[str, Any]]
+    text: dict[str, int]
+    examples: dict[str, int]
+    shares: dict[str, float | None]
     code_version: str
-    is_masked: bool = True  # as manifests say that were written before there were others
+    is_masked: bool = True  # early manifests lack it
 
-    def file(self, name):
+    def file(self, name: str) -> dict[str, Any] | None:
         """The entry of a file, or None."""
         return next((entry for entry in self.files if entry["name"] == name), None)
 
 
-def shares(examples):
+def shares(examples: Mapping[str, int]) -> dict[str, float | None]:
     """What the counts of examples mean, as shares of 1.
 
     Args:
-      examples: dict of the fields of `summary.ExampleCounts`.
+      examples: the fields of `summary.ExampleCounts`.
 
     Returns:
-      dict with "predictions", the tokens to predict of those that text gave; of the predictions
-      "masked", "random" and "kept", None without predictions; "label_1", the random or swapped
-      pairs, None without pairs; "padding", the positions that hold no token where every example
-      is padded.
+      "predictions", the tokens to predict of those that text gave; of the predictions "masked",
+      "random" and "kept", None without predictions; "label_1", the random or swapped pairs, None
+      without pairs; "padding", the positions without a token if every example is padded.
     """
     predictions = examples["num_predictions"]
     masked, kept = examples["num_masked"], examples["num_kept"]
@@ -93,21 +94,27 @@ def shares(examples):
     }
 
 
-def _share(part, whole):
+def _share(part: int, whole: int) -> float:
     return round(part / max(1, whole), 6)
 
 
-def _share_of_some(part, whole):
+def _share_of_some(part: int, whole: int) -> float | None:
     return _share(part, whole) if whole else None
 
 
-def new_build(options, vocabulary, inputs, text, examples):
+def new_build(
+    options: PretrainingData,
+    vocabulary: Vocabulary,
+    inputs: Iterable[Mapping[str, Any]],
+    text: Any,
+    examples: Any,
+) -> Build:
     """A `Build` without files.
 
     Args:
-      options: `options.PretrainingData`.
-      vocabulary: `text.vocab.Vocabulary`.
-      inputs: list of dicts with "path", "format", "bytes" and "sha256".
+      options: of the run.
+      vocabulary: of the run.
+      inputs: "path", "format", "bytes" and "sha256" of each.
       text: `summary.TextCounts`.
       examples: `summary.ExampleCounts`.
     """
@@ -117,7 +124,7 @@ def new_build(options, vocabulary, inputs, text, examples):
         "max_predictions_per_seq": options.num_predictions,
         "pad_to_max_seq_length": options.is_padded,
     }
-    examples = dataclasses.asdict(examples)
+    counts = dataclasses.asdict(examples)
     return Build(
         files=[],
         num_files=0,
@@ -135,37 +142,36 @@ def new_build(options, vocabulary, inputs, text, examples):
             for each in inputs
         ],
         text=dataclasses.asdict(text),
-        examples=examples,
-        shares=shares(examples),
+        examples=counts,
+        shares=shares(counts),
         code_version=__version__,
     )
 
 
-def add(paths, written, options, vocabulary, inputs, text, examples):
+def add(paths: Sequence[str], written: Sequence[Mapping[str, Any]], *build: Any) -> None:
     """Enters a build into the manifest of every directory that it wrote to.
 
     Entries of other builds stay, less the files that this one has replaced.
 
     Args:
-      paths: list of str, the files.
-      written: list of dicts with "records", "bytes" and "sha256" of each, as
-        `write.write_records` returns them.
-      options, vocabulary, inputs, text, examples: see `new_build`.
+      paths: the files.
+      written: "records", "bytes" and "sha256" of each, as `write.join` returns them.
+      *build: the arguments of `new_build`.
 
     Raises:
       InputError: there is a manifest.json that this version cannot read.
     """
-    build = new_build(options, vocabulary, inputs, text, examples)
-    entries = {}
+    entry_of_build = new_build(*build)
+    entries: dict[str, list[dict[str, Any]]] = {}
     for path, file in zip(paths, written, strict=True):
         entry = {"name": os.path.basename(path)}
         entry |= {key: file[key] for key in ("records", "bytes", "sha256")}
         entries.setdefault(os.path.dirname(os.path.abspath(path)), []).append(entry)
-    for directory, found in entries.items():
-        _enter(directory, dataclasses.replace(build, files=found, num_files=len(paths)))
+    for directory, here in entries.items():
+        _enter(directory, dataclasses.replace(entry_of_build, files=here, num_files=len(paths)))
 
 
-def _enter(directory, build):
+def _enter(directory: str, build: Build) -> None:
     names = {entry["name"] for entry in build.files}
     with _locked(directory):
         builds = []
@@ -180,7 +186,7 @@ def _enter(directory, build):
 
 
 @contextlib.contextmanager
-def _locked(directory):
+def _locked(directory: str) -> Iterator[None]:
     """One writer at a time; a lock on the directory itself leaves no file behind."""
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -190,11 +196,8 @@ def _locked(directory):
         os.close(handle)
 
 
-def read(directory):
-    """Reads the manifest of a directory.
-
-    Returns:
-      list of `Build`; empty if there is none.
+def read(directory: str) -> list[Build]:
+    """Reads the manifest of a directory; empty if there is none.
 
     Raises:
       InputError: it is damaged or of a later version.
@@ -232,26 +235,21 @@ def renamed(options: dict) -> dict:
     return options
 
 
-def _way_out():
+def _way_out() -> str:
     return (
         "Make the records again with this version, or move the file away: records without a "
         "manifest are used unchecked."
     )
 
 
-def find_all(paths):
-    """Finds the build of each of some record files.
-
-    Args:
-      paths: list of str.
-
-    Returns:
-      list of `Build`, or None for a file that no manifest names.
+def find_all(paths: Iterable[str]) -> list[Build | None]:
+    """Finds the build of each of some record files; None for a file that no manifest names.
 
     Raises:
       InputError: a manifest cannot be read, or a file has another size than its manifest says.
     """
-    by_directory, found = {}, []
+    by_directory: dict[str, dict[str, Any]] = {}
+    builds = []
     for path in paths:
         directory, name = os.path.split(os.path.abspath(path))
         if directory not in by_directory:
@@ -261,27 +259,28 @@ def find_all(paths):
         build, entry = by_directory[directory].get(name, (None, None))
         if entry and os.path.exists(path) and os.path.getsize(path) != entry["bytes"]:
             raise InputError(
-                f"{path} has {os.path.getsize(path)} bytes; the {NAME} beside it says "
+                f"{path} has {os.path.getsize(path)} bytes; the {NAME} next to it says "
                 f"{entry['bytes']}. It was cut off or replaced since: make or copy it again, "
                 f"together with its {NAME}."
             )
-        found.append(build)
-    return found
+        builds.append(build)
+    return builds
 
 
-def find(path):
+def find(path: str) -> Build | None:
     """Finds the `Build` of one file, or None; see `find_all`."""
     return find_all([path])[0]
 
 
-def sha256(path):
+def sha256(path: str) -> str | None:
     """The hexadecimal hash of a record file by its manifest, or None without one."""
     build = find(path)
-    return build.file(os.path.basename(path))["sha256"] if build else None
+    entry = build and build.file(os.path.basename(path))
+    return entry["sha256"] if entry else None
 
 
-def unpadded(paths):
-    """Those of some files whose examples are stored without padding, as a set."""
+def unpadded(paths: Sequence[str]) -> set[str]:
+    """Those of some files whose examples are stored without padding."""
     builds = find_all(paths)
     return {
         path for path, build in zip(paths, builds, strict=True) if build and not build.is_padded
@@ -289,26 +288,26 @@ def unpadded(paths):
 
 
 def check(
-    paths,
+    paths: Sequence[str],
     *,
-    vocabulary,
-    do_lower_case,
-    max_seq_length,
-    max_predictions_per_seq=None,
-    example_types=None,
-):
+    vocabulary: Vocabulary,
+    do_lower_case: bool,
+    max_seq_length: int,
+    max_predictions_per_seq: int | None = None,
+    example_types: Sequence[str] | None = None,
+) -> list[Build | None]:
     """Refuses record files that were made for another model, as far as manifests say so.
 
     Args:
-      paths: list of str, files that are used together.
-      vocabulary: `text.vocab.Vocabulary` of the model.
-      do_lower_case: bool, its casing.
-      max_seq_length: int.
-      max_predictions_per_seq: int, of files with masks; or None: any, but the same in all files.
-      example_types: names of those that can be trained on, or None: all; but one in all files.
+      paths: files that are used together.
+      vocabulary: of the model.
+      do_lower_case: the casing of the model.
+      max_seq_length: of the model's inputs.
+      max_predictions_per_seq: of files with masks; None: any, but the same in all files.
+      example_types: those that can be trained on; None: all. All files must have the same.
 
     Returns:
-      list of `Build` or None, as `find_all` gives it.
+      The builds, as `find_all` gives them.
 
     Raises:
       InputError: a file does not fit, or has another size than its manifest says.
@@ -341,7 +340,7 @@ def check(
     return builds
 
 
-def check_vocabulary(path, build, vocabulary):
+def check_vocabulary(path: str, build: Build, vocabulary: Vocabulary) -> None:
     """Refuses the file `path` of a `Build` that was made with another vocabulary.
 
     Raises:
@@ -356,7 +355,7 @@ def check_vocabulary(path, build, vocabulary):
         )
 
 
-def _check_casing(path, build, do_lower_case):
+def _check_casing(path: str, build: Build, do_lower_case: bool) -> None:
     if build.do_lower_case != do_lower_case:
         raise InputError(
             f"{path} was made with --do_lower_case={_as_flag(build.do_lower_case)}, says its "
@@ -365,15 +364,15 @@ def _check_casing(path, build, do_lower_case):
         )
 
 
-def _check_flag(path, name, found, wanted, others=""):
-    if found != wanted:
+def _check_flag(path: str, name: str, made: Any, wanted: Any, others: str = "") -> None:
+    if made != wanted:
         raise InputError(
-            f"{path} was made with --{name}={found}, says its {NAME}; {wanted} was wanted. Give "
-            f"--{name}={found}{others}, or make the records with --{name}={wanted}."
+            f"{path} was made with --{name}={made}, says its {NAME}; {wanted} was wanted. Give "
+            f"--{name}={made}{others}, or make the records with --{name}={wanted}."
         )
 
 
-def _check_alike(path, build, first_path, first):
+def _check_alike(path: str, build: Build, first_path: str, first: Build) -> None:
     for name in ("example_type", "max_predictions_per_seq"):
         one, other = getattr(first, name), getattr(build, name)
         if one != other:
@@ -383,5 +382,5 @@ def _check_alike(path, build, first_path, first):
             )
 
 
-def _as_flag(value):
+def _as_flag(value: bool) -> str:
     return str(value).lower()

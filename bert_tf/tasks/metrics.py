@@ -1,22 +1,31 @@
 """Scores of a task: predictions and references -> one float per metric name."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
+if TYPE_CHECKING:
+    from bert_tf.tasks.registry import Task
 
-def accuracy(predictions, references):
-    """Share of rows predicted right."""
+
+def accuracy(predictions: npt.NDArray, references: npt.NDArray) -> float:
+    """Share of right predictions."""
     return float(np.mean(predictions == references))
 
 
-def f1(predictions, references):
+def f1(predictions: npt.NDArray, references: npt.NDArray) -> float:
     """F1 of class 1, as MRPC and QQP report it; 0 where precision and recall are both 0."""
     both = np.sum((predictions == 1) & (references == 1))
     total = np.sum(predictions == 1) + np.sum(references == 1)
     return float(2 * both / total) if total else 0.0
 
 
-def matthews(predictions, references):
+def matthews(predictions: npt.NDArray, references: npt.NDArray) -> float:
     """Matthews correlation of any number of classes (Gorodkin 2004), CoLA's score.
 
     0 where either side names one class only, as in scikit-learn.
@@ -30,17 +39,19 @@ def matthews(predictions, references):
     return float(covariance / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-def pearson(predictions, references):
+def pearson(predictions: npt.NDArray, references: npt.NDArray) -> float:
     """Linear correlation; 0 where either side is constant and it has no value."""
     return _correlation(stats.pearsonr, predictions, references)
 
 
-def spearman(predictions, references):
+def spearman(predictions: npt.NDArray, references: npt.NDArray) -> float:
     """Rank correlation, ties sharing their mean rank; 0 where either side is constant."""
     return _correlation(stats.spearmanr, predictions, references)
 
 
-def _correlation(function, predictions, references):
+def _correlation(
+    function: Callable[..., Any], predictions: npt.NDArray, references: npt.NDArray
+) -> float:
     if np.ptp(predictions) == 0 or np.ptp(references) == 0:
         return 0.0
     return float(function(predictions, references).statistic)
@@ -55,16 +66,16 @@ METRICS = {
 }
 
 
-def evaluate(task, predictions, references):
+def evaluate(task: Task, predictions: npt.ArrayLike, references: npt.ArrayLike) -> dict[str, float]:
     """All metrics of a task.
 
     Args:
-      task: `registry.Task`.
+      task: names the metrics.
       predictions: [B], indices into `task.labels` to classify, floats to regress.
-      references: [B], the same of the right answers.
+      references: [B], the right answers in the same form.
 
     Returns:
-      dict from metric name to float, the task's main metric first. Shares, not percent.
+      By metric, the task's main metric first. Shares, not percent.
 
     Raises:
       ValueError: the two differ in length or are empty, or a prediction is not finite.

@@ -3,12 +3,15 @@
 Adding a dataset adds an entry and no code. GLUE: Wang et al. 2018, arXiv 1804.07461.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import re
+from collections.abc import Iterable
 
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
-from bert_tf.examples.readers import Columns
+from bert_tf.examples.readers import Columns, LabelReader, TextExample
 
 KINDS = ("classify", "regress")
 
@@ -26,18 +29,18 @@ class Task:
     """A dataset.
 
     Attributes:
-      name: str, its key in `REGISTRY`.
+      name: its key in `REGISTRY`.
       kind: "classify" or "regress"; selects head, loss and prediction file.
-      labels: tuple of str in the order of the classes; empty to regress. In a user's own
-        data it is empty until `fitted` or `with_labels`.
-      metrics: tuple of names in `metrics.METRICS`; the first one picks the best checkpoint.
-        First is what the BERT paper's table 1 reports.
-      columns: `Columns` of train and dev files.
-      test_columns: `Columns` of test files, which have no labels.
-      files: dict from split to dict from set name to file name.
-      value_range: (low, high) of the values to regress, or None.
-      skip_broken_rows: bool, see `readers.read_tsv`.
-      is_own_data: bool, whether labels and the number of texts are known from the files only.
+      labels: in the order of the classes; empty to regress. In a user's own data it is empty until
+        `fitted` or `with_labels`.
+      metrics: names in `metrics.METRICS`; the first one picks the best checkpoint. First is what
+        the BERT paper's table 1 reports.
+      columns: of train and dev files.
+      test_columns: of test files, which have no labels.
+      files: from split to set name to file name.
+      value_range: lowest and highest value to regress, or None.
+      skip_broken_rows: see `readers.read_tsv`.
+      is_own_data: whether only the files tell labels and the number of texts.
     """
 
     name: str
@@ -52,24 +55,24 @@ class Task:
     is_own_data: bool = False
 
     @property
-    def num_texts(self):
+    def num_texts(self) -> int:
         """1 for single sentences, 2 for pairs."""
         return 1 if self.columns.text_b is None else 2
 
     @property
-    def main_metric(self):
+    def main_metric(self) -> str:
         """The metric that picks the best checkpoint; more is better for all of them."""
         return self.metrics[0]
 
-    def read(self, split, data_dir):
+    def read(self, split: str, data_dir: str) -> list[tuple[str, list[TextExample]]]:
         """Reads the sets of a split.
 
         Args:
           split: "train", "dev" or "test".
-          data_dir: str, the directory of this task's files; X.tsv.gz stands in for X.tsv.
+          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv.
 
         Returns:
-          list of (set name, list of `TextExample`). The name is "" where a split is one set.
+          (set name, examples) of each set. The name is "" where a split is one set.
 
         Raises:
           InputError: a file is missing or not as wanted; see `readers.read_tsv`.
@@ -90,13 +93,13 @@ class Task:
             for set_name, file_name in self.files[split].items()
         ]
 
-    def _label_reader(self):
+    def _label_reader(self) -> LabelReader:
         if self.kind == "regress":
             return readers.number(*self.value_range or ())
         return readers.one_of(self.labels) if self.labels else readers.any_label
 
-    def fitted(self, data_dir):
-        """This task with what only the files of a user's own data tell; otherwise itself.
+    def fitted(self, data_dir: str) -> Task:
+        """This task with labels and texts from the files of a user's own data; otherwise itself.
 
         Reads the header of train.tsv (whether there is a `text_b`) and its labels, sorted.
 
@@ -110,12 +113,12 @@ class Task:
         if task.kind == "regress":
             return task
         ((_, examples),) = task.read("train", data_dir)
-        labels = tuple(sorted({example.label for example in examples}))
+        labels = tuple(sorted({str(example.label) for example in examples}))
         if len(labels) < 2:
             raise InputError(f"{path} has one label only, {labels[0]!r}; at least two are wanted.")
         return dataclasses.replace(task, labels=labels)
 
-    def with_labels(self, labels, num_texts):
+    def with_labels(self, labels: Iterable[str], num_texts: int) -> Task:
         """This task with the labels a model was trained on (its model.json).
 
         Raises:
@@ -131,7 +134,7 @@ class Task:
             )
         return self
 
-    def _with_texts(self, num_texts):
+    def _with_texts(self, num_texts: int) -> Task:
         text_b = "text_b" if num_texts == 2 else None
         return dataclasses.replace(
             self,
@@ -234,7 +237,7 @@ REGISTRY = {
 }
 
 
-def get(name):
+def get(name: str) -> Task:
     """The task of that name; case, hyphens and underscores do not count: SST-2, sst2, sst_2.
 
     Raises:
@@ -246,5 +249,5 @@ def get(name):
     raise InputError(f"Unknown task {name!r}; known: {', '.join(REGISTRY)}.")
 
 
-def _squeezed(name):
+def _squeezed(name: str) -> str:
     return re.sub(r"[-_]", "", name.strip().lower())

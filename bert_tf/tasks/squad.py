@@ -4,37 +4,49 @@ import collections
 import dataclasses
 import json
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.examples import readers, spans
-from bert_tf.examples.spans import Answer, SpanExample
+from bert_tf.examples.spans import Answer, SpanExample, Window
 
-# Null score difference of a v2 question whose context has no token: there is nothing but null.
+_Scored = tuple[Window, npt.NDArray, npt.NDArray]  # a window, its start logits, its end logits
+# First and last context tokens of some spans of a window, and their scores: [K] each.
+_Spans = tuple[npt.NDArray, npt.NDArray, npt.NDArray]
+_Entry = tuple[str, float, float]  # text, start logit, end logit
+
+# Null score difference of a v2 question whose context has no token: no answer is all there is.
 NOTHING_TO_ANSWER = 1e6
 
 
-def read_examples(path, *, version_2_with_negative=False, is_training=False):
+def read_examples(
+    path: str, *, version_2_with_negative: bool = False, is_training: bool = False
+) -> tuple[list[SpanExample], list[str]]:
     """Reads a SQuAD 1.1 or 2.0 JSON file, gzipped if its name ends in .gz.
 
     To train, a question is left out if it has no answer or if its first answer is not the text
-    at its place in the context; otherwise all questions are kept.
+    at its position in the context; otherwise all questions are kept.
 
     Args:
-      path: str.
-      version_2_with_negative: bool, questions may be unanswerable.
-      is_training: bool.
+      path: of the file.
+      version_2_with_negative: whether questions may be unanswerable.
+      is_training: whether the examples are to train on.
 
     Returns:
-      (list of `SpanExample`, list of str). The second says what is wrong with which question.
+      The examples, and what is wrong with which question.
 
     Raises:
       InputError: not a JSON file of that layout, unanswerable questions without
         `version_2_with_negative`, or nothing to train on.
     """
-    examples, problems, num_impossible = [], [], 0
+    examples: list[SpanExample] = []
+    problems: list[str] = []
+    num_impossible = 0
     for where, context, question in _questions(path):
         example, wrong = _example(where, context, question)
         num_impossible += example.is_impossible
@@ -57,7 +69,7 @@ def read_examples(path, *, version_2_with_negative=False, is_training=False):
     return examples, problems
 
 
-def _questions(path):
+def _questions(path: str) -> Iterator[tuple[str, str, dict]]:
     """Yields (where it is in the file, context, question object)."""
     try:
         document = json.loads(readers.read_text(path))
@@ -72,7 +84,7 @@ def _questions(path):
                 yield f"{where}.qas[{q}]", context, question
 
 
-def _field(holder, key, kind, where):
+def _field(holder: Any, key: str, kind: type, where: str) -> Any:
     """`holder[key]`, which must be of type `kind`."""
     if not isinstance(holder, dict):
         raise InputError(
@@ -89,9 +101,10 @@ def _field(holder, key, kind, where):
     return holder[key]
 
 
-def _example(where, context, question):
-    """(`SpanExample`, what is wrong with its first answer or "")."""
-    question_id, answers = _field(question, "id", str, where), []
+def _example(where: str, context: str, question: dict) -> tuple[SpanExample, str]:
+    """The example, and what is wrong with its first answer or ""."""
+    question_id = _field(question, "id", str, where)
+    answers: list[Answer] = []
     if "answers" in question:
         for number, answer in enumerate(_field(question, "answers", list, where)):
             place = f"{where}.answers[{number}]"
@@ -107,18 +120,18 @@ def _example(where, context, question):
     return example, "" if example.is_impossible or not answers else _misplaced(context, answers[0])
 
 
-def _misplaced(context, answer):
-    found = context[max(answer.start, 0) : max(answer.end, 0)]
-    if found == answer.text and answer.text.strip():
+def _misplaced(context: str, answer: Answer) -> str:
+    text = context[max(answer.start, 0) : max(answer.end, 0)]
+    if text == answer.text and answer.text.strip():
         return ""
-    return f"answer {answer.text!r} is not at character {answer.start}, where {found!r} is"
+    return f"answer {answer.text!r} is not at character {answer.start}, where {text!r} is"
 
 
-def require_unique_ids(examples, path):
+def require_unique_ids(examples: Sequence[SpanExample], path: str) -> None:
     """Refuses to predict for a file in which two questions have one id.
 
-    predictions.json has one entry an id, so all but one of their answers would be lost. To
-    train on such a file is no problem.
+    predictions.json has one entry per id, so all but one of their answers would be lost. Training
+    on such a file is fine.
 
     Raises:
       InputError: names ids that occur twice.
@@ -134,7 +147,7 @@ def require_unique_ids(examples, path):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entry of nbest_predictions.json; `text` "" stands for no answer."""
+    """An entry of nbest_predictions.json; an empty text is no answer."""
 
     text: str
     probability: float
@@ -144,12 +157,12 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prediction:
-    """What is predicted for one question.
+    """The prediction for one question.
 
     Attributes:
-      text: str, the answer; "" for none.
-      n_best: tuple of `Candidate`, best first, never empty.
-      null_score_diff: float, score of no answer less that of the best answer; None in v1.1.
+      text: the answer; "" for none.
+      n_best: best first, never empty.
+      null_score_diff: score of no answer less that of the best answer; None in v1.1.
     """
 
     text: str
@@ -158,16 +171,16 @@ class Prediction:
 
 
 def decode(
-    examples,
-    windows,
-    start_logits,
-    end_logits,
+    examples: Sequence[SpanExample],
+    windows: Iterable[Window],
+    start_logits: Iterable[npt.NDArray],
+    end_logits: Iterable[npt.NDArray],
     *,
-    n_best_size=20,
-    max_answer_length=30,
-    version_2_with_negative=False,
-    null_score_diff_threshold=0.0,
-):
+    n_best_size: int = 20,
+    max_answer_length: int = 30,
+    version_2_with_negative: bool = False,
+    null_score_diff_threshold: float = 0.0,
+) -> list[Prediction]:
     """Predicts every question from the logits of its windows (BERT sections 4.2 and 4.3).
 
     The score of a span is S.Ti + E.Tj with j >= i. All spans are compared, where the released
@@ -177,17 +190,14 @@ def decode(
     that crosses from one window's share of the context into the next one's.
 
     Args:
-      examples: list of `SpanExample`.
-      windows: sequence of `Window` [N], in any order.
-      start_logits, end_logits: sequences of float [N (T)]; padding behind a window is not read.
-      n_best_size: int, entries per question.
-      max_answer_length: int, tokens.
-      version_2_with_negative: bool, no answer competes with the spans.
-      null_score_diff_threshold: float, no answer wins if its score is higher than the best
-        span's by more than this.
-
-    Returns:
-      list of `Prediction`, one per example.
+      examples: predictions come in their order.
+      windows: [N], in any order.
+      start_logits, end_logits: [N (T)]; padding behind a window is not read.
+      n_best_size: entries per question.
+      max_answer_length: in tokens.
+      version_2_with_negative: whether no answer competes with the spans.
+      null_score_diff_threshold: no answer wins if its score is higher than the best span's by more
+        than this.
 
     Raises:
       InputError: `n_best_size` or `max_answer_length` is below 1.
@@ -198,7 +208,7 @@ def decode(
             f"--n_best_size={n_best_size} and --max_answer_length={max_answer_length} "
             "must be at least 1."
         )
-    scored = collections.defaultdict(list)
+    scored: dict[int, list[_Scored]] = collections.defaultdict(list)
     for triple in zip(windows, start_logits, end_logits, strict=True):
         scored[triple[0].example_index].append(triple)
     threshold = null_score_diff_threshold if version_2_with_negative else None
@@ -208,24 +218,33 @@ def decode(
     ]
 
 
-def _predict(example, triples, n_best_size, max_answer_length, threshold):
+def _predict(
+    example: SpanExample,
+    triples: list[_Scored],
+    n_best_size: int,
+    max_answer_length: int,
+    threshold: float | None,
+) -> Prediction:
     """The `Prediction` of one question; `threshold` is None in v1.1."""
     scored = [(triple[0], _logits(example, *triple)) for triple in triples]
-    # Room for the spans that read the same and are dropped: the released code has as many.
-    found = [_best_spans(*pair, n_best_size**2, max_answer_length) for pair in scored]
-    entries = _distinct_texts(example.context, scored, found, n_best_size)
+    # Room for the spans with equal texts, which are dropped: the released code has as many.
+    best_spans = [_best_spans(*pair, n_best_size**2, max_answer_length) for pair in scored]
+    entries = _distinct_texts(example.context, scored, best_spans, n_best_size)
     if threshold is None:
         entries = entries or [("", 0.0, 0.0)]
         return Prediction(entries[0][0], _with_probabilities(entries))
     best = entries[0] if entries else None
     starts_and_ends = [(logits[0, 0], logits[1, 0]) for _, logits in scored] or [(0.0, 0.0)]
-    null = ("", *map(float, min(starts_and_ends, key=sum)))
+    start, end = min(starts_and_ends, key=sum)
+    null = ("", float(start), float(end))
     diff = _score(null) - _score(best) if best else NOTHING_TO_ANSWER
     text = "" if best is None or diff > threshold else best[0]
     return Prediction(text, _with_probabilities(_with_null(entries, null, n_best_size)), diff)
 
 
-def _logits(example, window, start, end):
+def _logits(
+    example: SpanExample, window: Window, start: npt.NDArray, end: npt.NDArray
+) -> npt.NDArray[np.float64]:
     """Start and end logits of the window without its padding, float64 [2 T]."""
     size = len(window.word_ids)
     logits = np.stack([start[:size], end[:size]]).astype(np.float64)
@@ -237,12 +256,10 @@ def _logits(example, window, start, end):
     return logits
 
 
-def _best_spans(window, logits, count, max_answer_length):
-    """The `count` best spans of a window that may answer, in no particular order.
-
-    Returns:
-      (first, last, score): int, int and float arrays [K]; context tokens of the window.
-    """
+def _best_spans(
+    window: Window, logits: npt.NDArray[np.float64], count: int, max_answer_length: int
+) -> _Spans:
+    """The `count` best spans of a window that may answer, in no particular order."""
     num_tokens = len(window.offsets)
     start, end = logits[:, window.context_position :][:, :num_tokens]
     first = np.flatnonzero(window.is_max_context)[:, None]  # [F 1]
@@ -259,13 +276,18 @@ def _best_spans(window, logits, count, max_answer_length):
     )
 
 
-def _distinct_texts(context, scored, found, n_best_size):
-    """The best spans of all windows, (text, start logit, end logit), each text once."""
-    owner = np.repeat(np.arange(len(found)), [len(scores) for _, _, scores in found])
+def _distinct_texts(
+    context: str,
+    scored: list[tuple[Window, npt.NDArray[np.float64]]],
+    best_spans: list[_Spans],
+    n_best_size: int,
+) -> list[_Entry]:
+    """The best spans of all windows, each text once."""
+    owner = np.repeat(np.arange(len(best_spans)), [len(scores) for _, _, scores in best_spans])
     if not owner.size:
         return []
-    first, last, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    entries = {}
+    first, last, scores = (np.concatenate(parts) for parts in zip(*best_spans, strict=True))
+    entries: dict[str, _Entry] = {}
     for k in np.argsort(-scores, kind="stable"):
         window, logits = scored[owner[k]]
         text = spans.span_text(context, window.offsets, first[k], last[k])
@@ -277,19 +299,19 @@ def _distinct_texts(context, scored, found, n_best_size):
     return list(entries.values())
 
 
-def _with_null(entries, null, n_best_size):
-    """Adds no answer: at its rank, or behind the n best if it is none of them (released code)."""
+def _with_null(entries: list[_Entry], null: _Entry, n_best_size: int) -> list[_Entry]:
+    """Adds no answer: at its rank, or behind the n best if it is not among them (released)."""
     rank = sum(_score(entry) >= _score(null) for entry in entries)
     if rank < n_best_size:
         return [*entries[:rank], null, *entries[rank : n_best_size - 1]]
     return [*entries, null]
 
 
-def _score(entry):
+def _score(entry: _Entry) -> float:
     return entry[1] + entry[2]
 
 
-def _with_probabilities(entries):
+def _with_probabilities(entries: list[_Entry]) -> tuple[Candidate, ...]:
     """Softmax over the entries only, as released: they sum to 1 for any `n_best_size`."""
     scores = np.array([_score(entry) for entry in entries])
     weights = np.exp(scores - scores.max())
@@ -299,30 +321,34 @@ def _with_probabilities(entries):
     )
 
 
-def write_predictions(output_dir, examples, predictions):
+def write_predictions(
+    output_dir: str, examples: Sequence[SpanExample], predictions: Sequence[Prediction]
+) -> list[str]:
     """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json.
 
     Args:
-      output_dir: str.
-      examples: list of `SpanExample` with unique ids.
-      predictions: list of `Prediction`, in the same order.
+      output_dir: an existing directory.
+      examples: with unique ids.
+      predictions: in the same order.
 
     Returns:
-      list of the paths written.
+      The paths written.
 
     Raises:
       InputError: two examples have one id.
     """
     require_unique_ids(examples, "The file to predict")
     by_id = {e.question_id: p for e, p in zip(examples, predictions, strict=True)}
-    contents = {
+    contents: dict[str, dict[str, Any]] = {
         "predictions.json": {key: p.text for key, p in by_id.items()},
         "nbest_predictions.json": {
             key: [dataclasses.asdict(candidate) for candidate in p.n_best]
             for key, p in by_id.items()
         },
     }
-    diffs = {key: p.null_score_diff for key, p in by_id.items() if p.null_score_diff is not None}
+    diffs: dict[str, Any] = {
+        key: p.null_score_diff for key, p in by_id.items() if p.null_score_diff is not None
+    }
     if diffs:
         contents["null_odds.json"] = diffs
     paths = []

@@ -3,15 +3,17 @@
 import collections
 import re
 import string
+from collections.abc import Mapping, Sequence
 
 from bert_tf.errors import InputError
+from bert_tf.examples.spans import SpanExample
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def normalize_answer(text):
-    """Lower case, without ASCII punctuation and English articles, words parted by one space.
+def normalize_answer(text: str) -> str:
+    """Lower case, without ASCII punctuation and English articles, words separated by one space.
 
     >>> normalize_answer("The  Amazon-basin, a river's")
     'amazonbasin rivers'
@@ -20,13 +22,13 @@ def normalize_answer(text):
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
-def exact_match(prediction, gold):
-    """1.0 if both read the same once normalised, else 0.0."""
+def exact_match(prediction: str, gold: str) -> float:
+    """1.0 if both are the same once normalized, else 0.0."""
     return float(normalize_answer(prediction) == normalize_answer(gold))
 
 
-def f1(prediction, gold):
-    """F1 over normalised words, each counted as often as it occurs; 0.0 if none is shared."""
+def f1(prediction: str, gold: str) -> float:
+    """F1 over normalized words, each counted as often as it occurs; 0.0 if none is shared."""
     predicted, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
     shared = sum((collections.Counter(predicted) & collections.Counter(wanted)).values())
     if not shared:
@@ -35,16 +37,20 @@ def f1(prediction, gold):
     return 2 * precision * recall / (precision + recall)
 
 
-def evaluate(examples, predictions, version_2_with_negative=False):
+def evaluate(
+    examples: Sequence[SpanExample],
+    predictions: Mapping[str, str],
+    version_2_with_negative: bool = False,
+) -> dict[str, float]:
     """Scores predictions by the rules of one of the two official scripts.
 
     Args:
-      examples: list of `SpanExample` with their gold answers.
-      predictions: dict from question id to answer text, "" for none.
-      version_2_with_negative: bool, the rules of 2.0 instead of those of 1.1.
+      examples: with their gold answers.
+      predictions: answers by question id, "" for none.
+      version_2_with_negative: whether by the rules of 2.0, not those of 1.1.
 
     Returns:
-      dict from the official script's keys to percent or counts. 1.1: exact_match and f1. 2.0:
+      Percent or counts by the official script's keys. 1.1: exact_match and f1. 2.0:
       exact, f1, total, and the same for HasAns_ and NoAns_ questions where there are any.
 
     Raises:
@@ -55,7 +61,9 @@ def evaluate(examples, predictions, version_2_with_negative=False):
     return (evaluate_v2 if version_2_with_negative else evaluate_v1)(examples, predictions)
 
 
-def evaluate_v1(examples, predictions):
+def evaluate_v1(
+    examples: Sequence[SpanExample], predictions: Mapping[str, str]
+) -> dict[str, float]:
     """SQuAD 1.1: the best match of all gold answers; a question without prediction scores 0."""
     total_exact = total_f1 = 0.0
     for example in examples:
@@ -73,17 +81,21 @@ def evaluate_v1(examples, predictions):
     }
 
 
-def evaluate_v2(examples, predictions):
+def evaluate_v2(
+    examples: Sequence[SpanExample], predictions: Mapping[str, str]
+) -> dict[str, float]:
     """SQuAD 2.0: a question without gold answer is right if and only if nothing is predicted.
 
-    Unlike in 1.1, two answers that are both empty once normalised have F1 1.
+    Unlike in 1.1, two answers that are both empty once normalized have F1 1.
     """
     if missing := [e.question_id for e in examples if e.question_id not in predictions]:
         raise InputError(
             f"{len(missing)} of {len(examples)} questions have no prediction, among them "
             f'{", ".join(missing[:3])}. Give "" where there is no answer.'
         )
-    exact, overlap, has_answer = {}, {}, {}
+    exact: dict[str, float] = {}
+    overlap: dict[str, float] = {}
+    has_answer: dict[str, bool] = {}
     for example in examples:
         key, prediction = example.question_id, predictions[example.question_id]
         golds = [a.text for a in example.answers if normalize_answer(a.text)] or [""]
@@ -95,7 +107,7 @@ def evaluate_v2(examples, predictions):
         "HasAns_": [key for key in exact if has_answer[key]],
         "NoAns_": [key for key in exact if not has_answer[key]],
     }
-    results = {}
+    results: dict[str, float] = {}
     for prefix, keys in groups.items():
         if keys:
             results[f"{prefix}exact"] = 100.0 * sum(exact[key] for key in keys) / len(keys)
@@ -104,7 +116,7 @@ def evaluate_v2(examples, predictions):
     return results
 
 
-def _f1_or_both_empty(prediction, gold):
+def _f1_or_both_empty(prediction: str, gold: str) -> float:
     if not normalize_answer(prediction) or not normalize_answer(gold):
         return exact_match(prediction, gold)
     return f1(prediction, gold)

@@ -100,7 +100,7 @@ def test_refuses_a_mixture_of_names(tmp_path):
         (values(labels=(1, 0)), r"next_sentence_labels has 2 value\(s\); 1 were wanted"),
         ({features.WORD_IDS: range(7)}, "no feature masked_lm_weights; it has input_ids"),
         ({}, "it has none"),
-        (b"\xff\xff no example", "record 0 is no tf.train.Example"),
+        (b"\xff\xff no example", "record 0 is not a tf.train.Example"),
     ],
 )
 def test_refuses_what_is_wrong_in_any_file(tmp_path, wrong, message):
@@ -124,7 +124,7 @@ def test_refuses_a_file_that_was_cut_off(tmp_path, num_bytes_lost):
     path = write_file(tmp_path, [values()] * 3)
     with open(path, "rb+") as file:
         file.truncate(file.seek(0, 2) - num_bytes_lost)
-    with pytest.raises(InputError, match="not a whole TFRecord file") as error:
+    with pytest.raises(InputError, match="not a complete TFRecord file") as error:
         check.num_records(path)
     assert path in str(error.value)
 
@@ -133,7 +133,7 @@ def test_refuses_a_file_that_was_cut_off(tmp_path, num_bytes_lost):
     ("data", "message"),
     [
         (b"", "is empty"),
-        (b"some text that is no record file\n" * 3, "not a whole TFRecord file"),
+        (b"some text that is no record file\n" * 3, "not a complete TFRecord file"),
         (b"\x1f\x8b\x08 and so on, for many bytes", "compressed with gzip"),
     ],
 )

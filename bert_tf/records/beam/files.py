@@ -23,7 +23,7 @@ def scheme(path: str) -> str | None:
     """The name of another file system, as gs in gs://bucket/name; None for local disks.
 
     Raises:
-      InputError: Beam as it is installed does not know that file system.
+      InputError: the installed Beam does not know that file system.
     """
     name = FileSystems.get_scheme(path)
     if name is not None:

@@ -13,7 +13,7 @@ import json
 import operator
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -74,7 +74,7 @@ class Job:
 
 
 def run(
-    options: PretrainingData, arguments: list[str], **sizes: int
+    options: PretrainingData, arguments: Sequence[str], **sizes: int
 ) -> tuple[TextCounts, ExampleCounts]:
     """Makes the records that `options` asks for and prints what they are like.
 
@@ -115,14 +115,14 @@ def run(
     return counts
 
 
-def pipeline_options(arguments: list[str], num_workers: int | None = None) -> PipelineOptions:
+def pipeline_options(arguments: Sequence[str], num_workers: int | None = None) -> PipelineOptions:
     """Beam's options from its flags; those in front of "--" must be ones that it declares.
 
     Raises:
       InputError: one is unknown.
     """
-    place = arguments.index("--") if "--" in arguments else len(arguments)
-    known, anything = arguments[:place], arguments[place + 1 :]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    known, anything = list(arguments[:end]), list(arguments[end + 1 :])
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     parser.add_value_provider_argument = parser.add_argument  # type: ignore[attr-defined]
     for group in PipelineOptions.__subclasses__():

@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bert_tf import files
-from bert_tf import identity as identity_lib
 from bert_tf.corpus.units import Unit
 from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.examples.pool import Documents, Pool
+from bert_tf.identity import differences, keep
 from bert_tf.options import PretrainingData
 from bert_tf.records import manifest
 from bert_tf.records.build import write
@@ -114,12 +114,12 @@ def _check_identity(path: str, identity: dict[str, Any]) -> None:
     if os.path.exists(path):  # perhaps of version 0.1.0, which had other names
         with open(path, encoding="utf-8") as file:
             files.write_text(path, json.dumps(manifest.renamed(json.load(file))))
-    if differences := identity_lib.differences(path, identity):
+    if changes := differences(path, identity):
         raise InputError(
             f"{os.path.dirname(path)} holds the unfinished work of another build: "
-            f"{'; '.join(differences)}. Run that build again to its end, or delete the directory."
+            f"{'; '.join(changes)}. Run that build again to its end, or delete the directory."
         )
-    identity_lib.keep(path, identity)
+    keep(path, identity)
 
 
 class Stages:

@@ -1,8 +1,13 @@
 """Statistics of records as a picture: four charts in one SVG file."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from xml.sax import saxutils
 
 import numpy as np
+import numpy.typing as npt
+
+from bert_tf.records.inspect.statistics import Statistics
 
 _WIDTH, _HEIGHT = 960, 640
 _PANEL_WIDTH, _PANEL_HEIGHT = 400, 200
@@ -11,17 +16,17 @@ _MAX_BARS = 64
 _BAR, _LINE, _TEXT = "#4c78a8", "#e45756", "#333333"
 
 
-def svg(statistics, title, wanted=None):
+def svg(statistics: Statistics, title: str, wanted: Mapping[str, float] | None = None) -> str:
     """Draws statistics.
 
     Args:
-      statistics: `statistics.Statistics`.
-      title: str.
-      wanted: dict with what was asked for, drawn as lines: "predictions", a share of 1, and
-        "masked", "random" and "kept", shares of the predictions. None: no lines.
+      statistics: of some record files.
+      title: of the picture.
+      wanted: the shares that the build was asked for, drawn as lines: "predictions" of all tokens,
+        and "masked", "random" and "kept" of the predictions. None: no lines.
 
     Returns:
-      str, an SVG document that needs nothing else.
+      A complete SVG document.
     """
     wanted, shares = wanted or {}, statistics.shares
     parts = [text(_LEFT, 40, title, size=18)]
@@ -48,7 +53,7 @@ def svg(statistics, title, wanted=None):
     )
 
 
-def _masks(statistics, wanted):
+def _masks(statistics: Statistics, wanted: Mapping[str, float]) -> Iterator[str]:
     """Yields the elements of the two charts of the tokens to predict."""
     starts, predicted = bins(statistics.predicted)
     present = np.maximum(1, bins(statistics.present)[1])
@@ -58,7 +63,7 @@ def _masks(statistics, wanted):
     kinds = ("masked", "random", "kept")
     yield from _panel(
         2,
-        "What stands for a token to predict",
+        "What replaces a token to predict",
         ["[MASK]", "another token", "the token itself"],
         np.array([statistics.shares[kind] for kind in kinds]),
         [wanted[kind] for kind in kinds] if wanted else None,
@@ -66,22 +71,25 @@ def _masks(statistics, wanted):
     )
 
 
-def bins(counts, most=_MAX_BARS):
-    """Adds neighbours up until there are at the most so many numbers.
-
-    Args:
-      counts: int64 [n].
-      most: int.
+def bins(counts: npt.NDArray, most: int = _MAX_BARS) -> tuple[list[int], npt.NDArray]:
+    """Adds neighbors of [n] up to at most `most` bins.
 
     Returns:
-      (list of int, the first index of each bin; int64 array of the sums).
+      The first index of each bin; the sums.
     """
     size = -(-len(counts) // most)
     starts = list(range(0, len(counts), size))
     return starts, np.add.reduceat(counts, starts)
 
 
-def _panel(number, title, labels, values, line=None, is_share=False):
+def _panel(
+    number: int,
+    title: str,
+    labels: Sequence[Any],
+    values: npt.NDArray,
+    line: list[float] | None = None,
+    is_share: bool = False,
+) -> Iterator[str]:
     """Yields the elements of one chart: bars, a label for some of them, the largest value."""
     left, top = _LEFT + number % 2 * _COLUMN, _TOP + number // 2 * _ROW
     bottom = top + _PANEL_HEIGHT
@@ -110,16 +118,16 @@ def _panel(number, title, labels, values, line=None, is_share=False):
     yield horizontal(left, left + _PANEL_WIDTH, bottom)
 
 
-def horizontal(start, end, y, color=_TEXT):
+def horizontal(start: float, end: float, y: float, color: str = _TEXT) -> str:
     """A horizontal line; a style sheet may give another colour."""
     return f'<path d="M{start:.1f} {y:.1f}H{end:.1f}" stroke="{color}" stroke-width="1.5"/>'
 
 
-def _number(value, is_share):
+def _number(value: float, is_share: bool) -> str:
     return f"{100 * value:.1f} %" if is_share else str(int(value))
 
 
-def text(x, y, words, size=11, anchor="start"):
+def text(x: float, y: float, words: str, size: int = 11, anchor: str = "start") -> str:
     """A text whose start, middle or end is at `x`; a style sheet may give another colour."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{_TEXT}" '

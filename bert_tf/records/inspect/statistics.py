@@ -1,26 +1,31 @@
-"""What pre-training records hold, counted from the records themselves."""
+"""Statistics of pre-training records, counted from the records themselves."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.errors import InputError
+from bert_tf.features import Feature
 from bert_tf.progress import Progress
 from bert_tf.records import check, manifest
 from bert_tf.records.build.summary import ExampleCounts
 from bert_tf.records.read import stream
+from bert_tf.text.vocab import Vocabulary
 
-# What a record may have besides those of the encoder.
+# Features that a record may have in addition to those of the encoder.
 _OPTIONAL = (*features.MASKED_LM, features.NEXT_SENTENCE_LABELS, features.SEQUENCE_IDS)
 
-# Counts that records tell; of `summary.ExampleCounts` only `num_capped` is none.
+# Counts of `summary.ExampleCounts` that records tell: all but `num_capped`.
 COUNTED = tuple(
     field.name for field in dataclasses.fields(ExampleCounts) if field.name != "num_capped"
 )
 
 _BATCH_SIZE = 1024
+_Counts = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass
@@ -28,42 +33,41 @@ class Statistics:
     """Counts of some record files.
 
     Attributes:
-      num_records: dict from path to int.
-      counts: dict with `COUNTED`.
-      lengths: int64 [T+1], records by their number of tokens.
-      predictions: int64 [P+1], records by their number of tokens to predict.
-      predicted: int64 [T], tokens to predict by their position.
-      num_sequences: int, sequences packed into the rows; 0 if the records do not say.
+      num_records: by path.
+      counts: of `COUNTED`.
+      lengths: [T+1], records by their number of tokens.
+      predictions: [P+1], records by their number of tokens to predict.
+      predicted: [T], tokens to predict by their position.
+      num_sequences: packed into the rows; 0 if the records do not say.
     """
 
-    num_records: dict
-    counts: dict
-    lengths: np.ndarray
-    predictions: np.ndarray
-    predicted: np.ndarray
+    num_records: dict[str, int]
+    counts: dict[str, int]
+    lengths: _Counts
+    predictions: _Counts
+    predicted: _Counts
     num_sequences: int
 
     @property
-    def present(self):
-        """int64 [T], records that have a token at a position."""
+    def present(self) -> _Counts:
+        """[T], records that have a token at a position."""
         return self.lengths[::-1].cumsum()[::-1][1:]
 
     @property
-    def shares(self):
-        """What the counts mean, see `manifest.shares`."""
+    def shares(self) -> dict[str, float | None]:
+        """See `manifest.shares`."""
         return manifest.shares(self.counts)
 
 
-def count(paths, vocabulary, max_seq_length=None):
-    """Reads files whole and counts.
+def count(
+    paths: list[str], vocabulary: Vocabulary, max_seq_length: int | None = None
+) -> Statistics:
+    """Reads all records of the files and counts.
 
     Args:
-      paths: list of str.
-      vocabulary: `text.vocab.Vocabulary`.
-      max_seq_length: int, T; None: the longest list of token ids.
-
-    Returns:
-      `Statistics`.
+      paths: of the files.
+      vocabulary: of the records.
+      max_seq_length: T; None: the longest list of token ids.
 
     Raises:
       InputError: a file is damaged or holds something else; see `check.record_names`.
@@ -81,14 +85,8 @@ def count(paths, vocabulary, max_seq_length=None):
     return counter.statistics(num_records, max_seq_length)
 
 
-def stored_names(paths):
-    """The names under which some files have what every record needs, and masks if they have any.
-
-    Args:
-      paths: list of str.
-
-    Returns:
-      dict from `features.Feature` to str.
+def stored_names(paths: list[str]) -> dict[Feature, str]:
+    """The names under which files have the features of every record, and masks if they have any.
 
     Raises:
       InputError: see `check.record_names`.
@@ -97,10 +95,10 @@ def stored_names(paths):
     return check.record_names(paths, (*features.ENCODER_INPUTS, *masks), None)
 
 
-def _batches(path, names):
-    """Yields dicts from feature to array [B L], zeros behind; L differs by batch.
+def _batches(path: str, names: dict[Feature, str]) -> Iterator[dict[Feature, npt.NDArray]]:
+    """Yields [B L] by feature, zeros behind; L differs by batch.
 
-    The label is [B], -1 where a record has none; what else records lack is [B 0].
+    The label is [B], -1 where a record has none; other features that records lack are [B 0].
     """
     names = {feature: feature.record_name for feature in _OPTIONAL} | names
     specification = {
@@ -111,20 +109,20 @@ def _batches(path, names):
     for batch in batches.map(lambda records: tf.io.parse_example(records, specification)):
         labels = batch[features.NEXT_SENTENCE_LABELS.record_name]
         labels = labels.to_tensor(default_value=-1, shape=[None, 1])
-        found = {feature: batch[name].to_tensor().numpy() for feature, name in names.items()}
-        yield found | {features.NEXT_SENTENCE_LABELS: labels.numpy()[:, 0]}
+        values = {feature: batch[name].to_tensor().numpy() for feature, name in names.items()}
+        yield values | {features.NEXT_SENTENCE_LABELS: labels.numpy()[:, 0]}
 
 
 class _Counter:
     """Adds batches up."""
 
-    def __init__(self, vocabulary):
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._counts = ExampleCounts()
         self._lengths = self._predictions = self._predicted = np.zeros(1, np.int64)
         self._longest = self._most = self._num_sequences = 0
 
-    def add(self, path, batch):
+    def add(self, path: str, batch: dict[Feature, npt.NDArray]) -> None:
         """Counts one batch of `_batches`."""
         _check_widths(path, batch)
         word_ids, labels = batch[features.WORD_IDS], batch[features.MASKED_LM_IDS]
@@ -133,7 +131,7 @@ class _Counter:
         is_prediction = batch[features.MASKED_LM_WEIGHTS] > 0
         lengths = is_token.sum(axis=1)
         _check_positions(path, positions, is_prediction, lengths)
-        found = np.take_along_axis(word_ids, np.where(is_prediction, positions, 0), axis=1)
+        put_in = np.take_along_axis(word_ids, np.where(is_prediction, positions, 0), axis=1)
         vocabulary, pair_labels = self._vocabulary, batch[features.NEXT_SENTENCE_LABELS]
         is_special = (word_ids == vocabulary.cls_id) | (word_ids == vocabulary.sep_id)
         self._counts += ExampleCounts(
@@ -143,8 +141,8 @@ class _Counter:
             num_tokens=int(lengths.sum()),
             num_special=int((is_special & is_token).sum()),
             num_predictions=int(is_prediction.sum()),
-            num_masked=int(((found == vocabulary.mask_id) & is_prediction).sum()),
-            num_kept=int(((found == labels) & is_prediction).sum()),
+            num_masked=int(((put_in == vocabulary.mask_id) & is_prediction).sum()),
+            num_kept=int(((put_in == labels) & is_prediction).sum()),
         )
         self._lengths = _add(self._lengths, np.bincount(lengths))
         self._predictions = _add(self._predictions, np.bincount(is_prediction.sum(axis=1)))
@@ -153,7 +151,7 @@ class _Counter:
         self._most = max(self._most, positions.shape[1])
         self._num_sequences += int(batch[features.SEQUENCE_IDS].max(axis=1, initial=0).sum())
 
-    def statistics(self, num_records, max_seq_length):
+    def statistics(self, num_records: dict[str, int], max_seq_length: int | None) -> Statistics:
         """The `Statistics` of everything added."""
         length = max(max_seq_length or 0, self._longest)
         counts = dataclasses.asdict(self._counts)
@@ -168,7 +166,7 @@ class _Counter:
         )
 
 
-def _check_widths(path, batch):
+def _check_widths(path: str, batch: dict[Feature, npt.NDArray]) -> None:
     for axes in ("B T", "B P"):
         widths = {
             feature.record_name: values.shape[1]
@@ -182,7 +180,12 @@ def _check_widths(path, batch):
             )
 
 
-def _check_positions(path, positions, is_prediction, lengths):
+def _check_positions(
+    path: str,
+    positions: npt.NDArray,
+    is_prediction: npt.NDArray[np.bool_],
+    lengths: npt.NDArray,
+) -> None:
     outside = is_prediction & ((positions < 0) | (positions >= lengths[:, None]))
     if outside.any():
         row, slot = np.argwhere(outside)[0]
@@ -192,7 +195,7 @@ def _check_positions(path, positions, is_prediction, lengths):
         )
 
 
-def _add(one, other):
+def _add(one: _Counts, other: _Counts) -> _Counts:
     """The sum of two counts by number, the shorter one filled up with zeros."""
     total = np.zeros(max(len(one), len(other)), np.int64)
     total[: len(one)] += one

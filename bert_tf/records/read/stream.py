@@ -1,10 +1,13 @@
 """TFRecord files to parsed records, in an order that is a function of the seed and the epoch."""
 
 import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.features import Feature
 from bert_tf.records import check, manifest
 
 _MAX_FILES_AT_ONCE = 16
@@ -12,53 +15,58 @@ _ENDLESS = 2**62
 
 
 def endless(
-    paths, *, seed, num_records, records_to_shuffle, first_record=0, source=tf.data.TFRecordDataset
-):
+    paths: list[str],
+    *,
+    seed: int,
+    num_records: int,
+    records_to_shuffle: int,
+    first_record: int = 0,
+    source: Callable[[tf.Tensor], tf.data.Dataset] = tf.data.TFRecordDataset,
+) -> tf.data.Dataset:
     """The raw records, epoch after epoch, without dropping one.
 
-    In every epoch the files come in an order of their own, up to 16 are read in turns, and
-    blocks of `records_to_shuffle` records are shuffled whole. All three depend on `seed` and the
-    number of the epoch only, not on TensorFlow's global seed, the number of cores or timing.
-    What `first_record` leaves out costs nothing for whole epochs, and for a part of one as much
-    as reading it without parsing.
+    Every epoch takes the files in its own order, reads up to 16 of them in turns, and shuffles
+    blocks of `records_to_shuffle` records. All three depend on `seed` and the number of the epoch
+    only, not on TensorFlow's global seed, the number of cores or timing. Leaving out whole epochs
+    by `first_record` costs nothing, a part of one as much as reading it without parsing.
 
     Args:
-      paths: list of str.
-      seed: int.
-      num_records: int, in all files together.
-      records_to_shuffle: int, size of a block; so many are held in memory twice.
-      first_record: int, number of records to leave out, over all epochs.
-      source: function from the path of a file, a string scalar, to the dataset of what stands for
-        its records; their order does not depend on it.
-
-    Returns:
-      `tf.data.Dataset` of the elements of `source`.
+      paths: of the files.
+      seed: of the order.
+      num_records: in all files together.
+      records_to_shuffle: size of a block; memory holds two blocks.
+      first_record: number of records to leave out, over all epochs.
+      source: from the path of a file, a string scalar, to its records, or to what represents them;
+        their order does not depend on it.
     """
     first_epoch, done = divmod(first_record, num_records)
 
-    def one_epoch(epoch):
+    def one_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
         left_out = tf.where(epoch == first_epoch, tf.constant(done, tf.int64), 0)
         return _shuffled_epoch(paths, tf.stack([seed, epoch]), records_to_shuffle, left_out, source)
 
     return tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(one_epoch)
 
 
-def _shuffled_epoch(paths, seed, records_to_shuffle, first_record, source):
+def _shuffled_epoch(
+    paths: list[str],
+    seed: tf.Tensor,
+    records_to_shuffle: int,
+    first_record: tf.Tensor,
+    source: Callable[[tf.Tensor], tf.data.Dataset],
+) -> tf.data.Dataset:
     """The elements of one epoch.
 
     Args:
-      paths: list of str.
+      paths: of the files.
       seed: int64 [2], of this epoch.
-      records_to_shuffle: int, size of a block.
-      first_record: int64 scalar, number of shuffled records to leave out. Blocks that lie wholly
-        before it are not even shuffled.
+      records_to_shuffle: size of a block.
+      first_record: int64 scalar, number of shuffled records to leave out. Blocks before it are not
+        shuffled.
       source: see `endless`.
-
-    Returns:
-      `tf.data.Dataset` of the elements of `source`.
     """
 
-    def shuffle(number, block):
+    def shuffle(number: tf.Tensor, block: Any) -> Any:
         block_seed = tf.random.experimental.stateless_fold_in(seed, number)
         return tf.nest.map_structure(
             lambda part: tf.random.experimental.stateless_shuffle(part, block_seed), block
@@ -85,52 +93,53 @@ class Parser:
     """Raw records to the features of a batch, as graph ops.
 
     Args:
-      paths: list of str, the files that the records come from.
-      features: iterable of `features.Feature`; all have axes "B", "B T" or "B P".
-      sizes: dict from axis letter to length. Records of files that are stored without padding
-        are padded to it.
-
-    Attributes:
-      features: tuple of `features.Feature`.
+      paths: the files that the records come from.
+      features: all have axes "B", "B T" or "B P".
+      sizes: from axis letter to length. Records of files that are stored without padding are padded
+        to it.
 
     Raises:
       InputError: see `check.record_names`.
     """
 
-    def __init__(self, paths, features, sizes):
+    def __init__(
+        self, paths: list[str], features: Iterable[Feature], sizes: Mapping[str, int]
+    ) -> None:
         names = check.record_names(paths, features, sizes)
         self._names = {feature.name: name for feature, name in names.items()}
         self._shapes = {f.name: [sizes[axis] for axis in f.axes.split()[1:]] for f in names}
         self._may_be_shorter = bool(manifest.unpadded(paths))
         self.features = tuple(names)
 
-    def __call__(self, records, features=None):
+    def __call__(
+        self, records: tf.Tensor, features: Iterable[Feature] | None = None
+    ) -> dict[str, tf.Tensor]:
         """Parses a batch.
 
         Args:
           records: string [B].
-          features: those to parse; none: all. The fewer, the faster.
+          features: to parse; None: all. Fewer are faster.
 
         Returns:
-          dict from model name to [B], [B T] or [B P] of the feature's dtype.
+          By model name [B], [B T] or [B P] of the feature's dtype.
 
         Raises:
           tf.errors.InvalidArgumentError: a record has another length than the first of its file.
         """
-        features = features or self.features
+        features = tuple(features or self.features)
         specification = {self._names[f.name]: self._specification(f) for f in features}
-        found = tf.io.parse_example(records, specification)
+        examples = tf.io.parse_example(records, specification)
         parsed = {}
         for feature in features:
             name = self._names[feature.name]
-            values = found[name]
+            values = examples[name]
             if isinstance(values, tf.RaggedTensor):
                 shape = [records.shape[0], *self._shapes[feature.name]]
                 values = _padded(values, shape, name)
             parsed[feature.name] = tf.cast(values, feature.dtype)
         return parsed
 
-    def _specification(self, feature):
+    def _specification(self, feature: Feature) -> Any:
         dtype = tf.float32 if feature.dtype == "float32" else tf.int64
         shape = self._shapes[feature.name]
         if self._may_be_shorter and shape:
@@ -138,16 +147,15 @@ class Parser:
         return tf.io.FixedLenFeature(shape, dtype)
 
 
-def ready(batches, parse, unbatch=False):
+def ready(
+    batches: tf.data.Dataset, parse: Callable[..., Any], unbatch: bool = False
+) -> tf.data.Dataset:
     """Maps batches of raw records, in order, ahead of their use.
 
     Args:
-      batches: `tf.data.Dataset`.
-      parse: function of an element of it.
-      unbatch: bool, whether to give what it returns in slices along the first axis.
-
-    Returns:
-      `tf.data.Dataset`.
+      batches: of raw records.
+      parse: function of an element.
+      unbatch: whether to give its results in slices along the first axis.
     """
     options = tf.data.Options()
     options.deterministic = True
@@ -158,7 +166,7 @@ def ready(batches, parse, unbatch=False):
     return parsed.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _padded(values, shape, name):
+def _padded(values: tf.RaggedTensor, shape: list[int], name: str) -> tf.Tensor:
     """Ragged [B (T)] with zeros behind: [B T]; a longer row is an error, not cut."""
     longest = tf.reduce_max(values.row_lengths())
     message = f"A record has more than {shape[1]} values of {name}."
@@ -167,8 +175,8 @@ def _padded(values, shape, name):
 
 
 @contextlib.contextmanager
-def naming_damaged_file(paths):
-    """Around the loop over the batches: says which file a damaged record is in.
+def naming_damaged_file(paths: list[str]) -> Iterator[None]:
+    """Wraps the loop over the batches: an error names the file that a damaged record is in.
 
     Raises:
       InputError: a checksum in one of `paths` is wrong, or a record has other lengths than the

@@ -110,7 +110,7 @@ def test_find(options, tmp_path):
         f"{SCHEME}{tmp_path}/text/one.txt",
         f"{SCHEME}{tmp_path}/text/two.txt",
     ]
-    with pytest.raises(InputError, match="matches 1 files, none of which holds a byte"):
+    with pytest.raises(InputError, match="matches 1 files, all of them empty"):
         beam_files.find(f"{SCHEME}{tmp_path}/text/empty")
     with pytest.raises(InputError, match="does not exist|matches no file"):
         beam_files.find(f"{tmp_path}/none")

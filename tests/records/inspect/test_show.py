@@ -126,9 +126,9 @@ def test_statistics_beside_those_of_the_manifest(run, tmp_path):
         "tokens 60 60",
         "of them padding 23.1 % 23.1 %",
         "of the tokens of the text 42.9 % 42.9 %",
-        "[MASK] in their place 33.3 % 33.3 %",
-        "another token in their place 33.3 % 33.3 %",
-        "left as they are 33.3 % 33.3 %",
+        "replaced by [MASK] 33.3 % 33.3 %",
+        "replaced by another token 33.3 % 33.3 %",
+        "kept 33.3 % 33.3 %",
         "random or swapped ones 100.0 % 100.0 %",
     } <= rows
     assert "WARNING" not in out
@@ -153,7 +153,7 @@ def test_without_masks(run, tmp_path):
     out = run(path, picture=f"{tmp_path}/picture.svg")
     assert "The records hold no masks." in out
     assert "text A: the [MASK] sat" in out  # as it stands
-    assert {"tokens to predict 0 0", "left as they are - -"} <= {
+    assert {"tokens to predict 0 0", "kept - -"} <= {
         " ".join(line.split()) for line in out.splitlines()
     }
     assert "by position" not in out
@@ -198,7 +198,7 @@ def test_wrong_input(run, tmp_path):
     build([path], [PAIR])
     with open(path, "rb+") as file:
         file.truncate(os.path.getsize(path) - 1)
-    with pytest.raises(InputError, match="not a whole TFRecord file"):
+    with pytest.raises(InputError, match="not a complete TFRecord file"):
         run(path)
     build([path], [PAIR])
     (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS[:-1]))

@@ -139,7 +139,7 @@ def test_damaged_files_are_named(tmp_path):
     records.write_file(path, values())
     data = bytearray(path.read_bytes())
     path.write_bytes(data[:-1])
-    with pytest.raises(InputError, match="not a whole TFRecord file"):
+    with pytest.raises(InputError, match="not a complete TFRecord file"):
         count(str(path))
     data[-40] ^= 1
     path.write_bytes(data)
