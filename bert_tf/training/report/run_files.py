@@ -105,7 +105,8 @@ def _records(use: str, patterns: str | None) -> list[Records]:
     for path, build in zip(paths, builds, strict=True):
         # Two directories of one build hold different files of it.
         key = json.dumps(dataclasses.asdict(dataclasses.replace(build, files=[]))) if build else ""
-        entry = build.file(os.path.basename(path)) if build else {"name": os.path.basename(path)}
+        name = os.path.basename(path)
+        entry = (build and build.file(name)) or {"name": name}
         groups.setdefault(key, (build, []))[1].append(entry)
     return [Records(use, build, entries) for build, entries in groups.values()]
 
