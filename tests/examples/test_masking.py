@@ -16,10 +16,10 @@ from tests.reference.masked_rows import (
     MASK,
     NUMBERS_OF_PREDICTIONS,
     PAD,
-    PIECE,
     SEP,
     SHARES,
     SPECIAL,
+    TAIL,
     UNK,
     UNUSED,
     VOCABULARY,
@@ -310,7 +310,7 @@ def test_rows_without_text(granularity):
 
 
 def test_a_group_longer_than_the_limit_is_left_out():
-    rows = [CLS, WORD, PIECE, SEP, WORD + 1, SEP], [CLS, WORD, PIECE, SEP]
+    rows = [CLS, WORD, TAIL, SEP, WORD + 1, SEP], [CLS, WORD, TAIL, SEP]
     word_ids = np.repeat(block(*rows), 50, axis=0)
     masked = masker("word", 1.0, 1)(word_ids, None, RandomBits(97))
     assert masked.positions[:, 0].tolist() == [4] * 50 + [0] * 50
@@ -319,7 +319,7 @@ def test_a_group_longer_than_the_limit_is_left_out():
 
 
 def test_what_is_behind_a_special_token_is_a_group_of_its_own():
-    word_ids = np.repeat(block([CLS, WORD, SEP, PIECE, PIECE + 1, SEP]), 100, axis=0)
+    word_ids = np.repeat(block([CLS, WORD, SEP, TAIL, TAIL + 1, SEP]), 100, axis=0)
     one_group = np.zeros(word_ids.shape, bool)
     one_group[:, 1] = True
     for granularity, starts in (

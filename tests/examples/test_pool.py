@@ -175,7 +175,9 @@ def test_a_pool_has_enough_documents():
 
 
 def test_few_units_are_one_pool():
-    assert [sorted(keys) for keys in pool.assign_pools(units_of([5, 7]), 100, 2, 1)] == [[(0, 0), (0, 1)]]
+    assert [sorted(keys) for keys in pool.assign_pools(units_of([5, 7]), 100, 2, 1)] == [
+        [(0, 0), (0, 1)]
+    ]
     assert pool.assign_pools(units_of([5]), 100, 2, 1) == [((0, 0),)]
     assert pool.assign_pools(units_of([5, 7], num_documents=0), 100, 2, 1) == []
     assert pool.assign_pools([], 100, 2, 1) == []

@@ -1,4 +1,4 @@
-"""Rows of every example_type: their layout, what they are made of, and what they depend on."""
+"""Rows of every type of examples: their layout, what they are made of, and what they depend on."""
 
 import itertools
 import math
@@ -234,15 +234,15 @@ def test_rows_come_in_blocks_that_do_not_show(monkeypatch):
 
 @pytest.mark.parametrize("example_type", EXAMPLE_TYPES)
 def test_groups_of_the_corpus_are_masked_as_a_whole(example_type):
-    """Runs of equal ids are units; none is split between predicted tokens and others."""
+    """Runs of equal ids are groups; none is split between predicted tokens and others."""
     rng = np.random.default_rng(5)
     lengths = rng.integers(1, 5, 4001)
-    # Neighbours differ by 1 to 500 modulo 1009, so a run is a unit.
+    # Neighbours differ by 1 to 500 modulo 1009, so a run is a group.
     steps = rng.integers(1, 500, len(lengths)).cumsum() % 1009 + TEXT.start
     ids = np.repeat(steps, lengths).astype(np.int32)
     group_starts = np.zeros(len(ids), bool)
     group_starts[np.cumsum(lengths) - lengths] = True
-    sentence_ends = np.cumsum(lengths)[4::5]  # five units a sentence
+    sentence_ends = np.cumsum(lengths)[4::5]  # five groups per sentence
     ids, group_starts = ids[: sentence_ends[-1]], group_starts[: sentence_ends[-1]]
     document_ends = np.arange(20, len(sentence_ends) + 1, 20)
     ends = sentence_ends[: document_ends[-1]]
@@ -269,7 +269,7 @@ def test_groups_of_the_corpus_are_masked_as_a_whole(example_type):
 
 
 def test_texts_cut_in_front_start_with_a_unit():
-    """Sentences of one unit of three tokens each: 3, 3, ... may be cut in front only there."""
+    """Sentences of one group of three tokens each: 3, 3, ... may be cut in front only there."""
     num_sentences, size = 600, 3
     ids = np.repeat(np.arange(num_sentences * 3) % 1009 + TEXT.start, size).astype(np.int32)
     group_starts = np.arange(len(ids)) % size == 0

@@ -100,9 +100,9 @@ def test_windows_cover_the_context_and_the_question_is_cut():
         ("1895", "1895"),
         ("(1895-1901)", "(1895-1901)"),
         ("Bell (1895", "Bell (1895"),
-        ("Ann", "Ann"),  # a piece of its own
-        ("Japan", "Japane"),  # the second piece is cut in the middle
-        ("apanese", "Japanese"),  # begins inside the first piece
+        ("Ann", "Ann"),  # a token of its own
+        ("Japan", "Japane"),  # the second token is cut in the middle
+        ("apanese", "Japanese"),  # begins inside the first token
     ],
 )
 def test_the_label_is_the_answer_in_the_context(text, expected):
@@ -126,7 +126,7 @@ def test_answers_that_no_token_overlaps_have_no_span():
 
 
 def test_pieces_of_one_character_share_its_offsets():
-    # A letter that decomposes into three pieces: all of them have the letter's place.
+    # A letter that decomposes into three tokens: all of them have the position of the letter.
     offsets = np.array([[0, 1], [1, 2], [1, 2], [1, 2], [2, 3]])
     assert spans.token_span(offsets, 1, 2) == (1, 3)
 

@@ -8,11 +8,11 @@ from bert_tf.text.vocab import Vocabulary
 
 SPECIAL = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{number}" for number in range(53)]
-PIECES = [f"##{number}" for number in range(29)]
-VOCABULARY = Vocabulary(SPECIAL + WORDS + PIECES)
+TAILS = [f"##{number}" for number in range(29)]
+VOCABULARY = Vocabulary(SPECIAL + WORDS + TAILS)
 PAD, UNUSED, UNK, CLS, SEP, MASK = range(len(SPECIAL))
-WORD, PIECE = len(SPECIAL), len(SPECIAL) + len(WORDS)
-NUM_TEXT = len(WORDS) + len(PIECES)
+WORD, TAIL = len(SPECIAL), len(SPECIAL) + len(WORDS)
+NUM_TEXT = len(WORDS) + len(TAILS)
 
 # Per cent of [MASK], same and random, the columns of the table in appendix C.2 of the paper.
 SHARES = [(80, 10, 10), (100, 0, 0), (80, 0, 20), (80, 20, 0), (0, 20, 80), (0, 0, 100)]
@@ -46,12 +46,12 @@ def sequence(num_tokens):
 
 
 def random_block(seed, num_rows, length=127, continued=0.0, special=0.02):
-    """Rows of 60 tokens or more: words, pieces that go on with them, special tokens, padding."""
+    """Rows of 60 tokens or more: words, tokens that go on with them, special tokens, padding."""
     generator = np.random.default_rng(seed)
     shape = (num_rows, length)
-    word_ids = generator.integers(WORD, PIECE, shape)
-    pieces = generator.integers(PIECE, len(VOCABULARY), shape)
-    word_ids = np.where(generator.random(shape) < continued, pieces, word_ids)
+    word_ids = generator.integers(WORD, TAIL, shape)
+    tails = generator.integers(TAIL, len(VOCABULARY), shape)
+    word_ids = np.where(generator.random(shape) < continued, tails, word_ids)
     word_ids = np.where(
         generator.random(shape) < special, generator.choice([SEP, UNK, UNUSED], shape), word_ids
     )
@@ -64,7 +64,7 @@ def groups_of(row, starts=None):
     """(start, end) of each group of a row, token by token; without `starts`, bool [T]: words."""
     groups = []
     for place, word_id in enumerate(row):
-        goes_on = word_id >= PIECE if starts is None else not starts[place]
+        goes_on = word_id >= TAIL if starts is None else not starts[place]
         if word_id < WORD:
             continue
         if goes_on and groups and groups[-1][1] == place:

@@ -17,10 +17,10 @@ from tests.reference.masked_rows import (
     NUM_TEXT,
     NUMBERS_OF_PREDICTIONS,
     PAD,
-    PIECE,
     SEP,
     SHARES,
     SPECIAL,
+    TAIL,
     UNK,
     VOCABULARY,
     WORD,
@@ -189,7 +189,7 @@ def test_whole_words_are_chosen_and_changed_together():
 
 def test_words_of_every_length_are_as_likely():
     """The same row of words of one to five tokens, often."""
-    text = [part for size in (1, 2, 3, 4, 5) * 4 for part in (WORD + size, *[PIECE] * (size - 1))]
+    text = [part for size in (1, 2, 3, 4, 5) * 4 for part in (WORD + size, *[TAIL] * (size - 1))]
     row = [CLS, *text, SEP]
     word_ids = np.repeat(masked_rows.block(row), 20_000, axis=0)
     chosen = predicted(masked(masker("word", limit=60), word_ids))
@@ -208,15 +208,18 @@ def test_words_keep_to_the_slots():
 
 
 def test_a_word_that_exceeds_the_slots_gives_way_to_one_that_fits():
-    fits = [CLS, WORD, *[PIECE] * 30, WORD + 1, SEP]
-    none = [CLS, WORD, *[PIECE] * 31, SEP, PAD]
+    fits = [CLS, WORD, *[TAIL] * 30, WORD + 1, SEP]
+    none = [CLS, WORD, *[TAIL] * 31, SEP, PAD]
     found = masked(masker("word", limit=3), np.repeat(masked_rows.block(fits, none), 50, axis=0))
     assert (found["masked_lm_weights"].sum(axis=1) == [1] * 50 + [0] * 50).all()
     assert (found["masked_lm_positions"][:50, 0] == 32).all()
 
 
 def test_words_end_at_special_tokens_and_rows():
-    rows = masked_rows.block([CLS, PIECE, SEP, PIECE, PIECE], [PIECE, WORD, UNK, PIECE, SEP])
+    rows = masked_rows.block(
+        [CLS, TAIL, SEP, TAIL, TAIL],
+        [TAIL, WORD, UNK, TAIL, SEP],
+    )
     found = masked(masker("word", prob=1.0, mask_prob=1.0, random_prob=0.0), rows)
     assert found["input_word_ids"].tolist() == [
         [CLS, MASK, SEP, MASK, MASK],
