@@ -2,19 +2,22 @@
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bert_tf import files
 
+# What version 0.1.0 wrote, and its name now.
+_RENAMED_KEYS = {"batch_pieces": "num_micro_batches", "unit": "granularity"}
+_RENAMED_VALUES = {("unit", "piece"): "token"}
 
-def differences(path: str, identity: Mapping[str, Any], ignored: Collection[str] = ()) -> list[str]:
+
+def differences(path: str, identity: Mapping[str, Any]) -> list[str]:
     """Compares an identity with the one in a file.
 
     Args:
       path: a JSON file, or none yet.
       identity: values that JSON can hold.
-      ignored: names of entries that may differ.
 
     Returns:
       A phrase for each entry that differs, such as "seed is 3 there and 5 here"; empty if there
@@ -23,13 +26,20 @@ def differences(path: str, identity: Mapping[str, Any], ignored: Collection[str]
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
-        there = json.load(file)
+        there = json.load(file, object_pairs_hook=_renamed)
     here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
     return [
         f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
-        for name in sorted((there.keys() | here.keys()) - set(ignored))
+        for name in sorted(there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
+
+
+def _renamed(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        _RENAMED_KEYS.get(key, key): _RENAMED_VALUES.get((key, str(value)), value)
+        for key, value in entries
+    }
 
 
 def keep(path: str, identity: Mapping[str, Any]) -> None:

@@ -46,7 +46,8 @@ def python_inputs(
     tokenizer = WordPieceTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
     packed = []
     for row in rows:
-        ids_a, ids_b = (*map(tokenizer.encode, row), None)[:2]
+        ids_a, *rest = map(tokenizer.encode, row)
+        ids_b = rest[0] if rest else None
         packed.append(packing.pack(ids_a, ids_b, directory.vocabulary, max_seq_length))
     word_ids, type_ids = zip(*packed, strict=True)
     return batching.encoder_inputs(word_ids, type_ids)

@@ -23,6 +23,13 @@ def test_differences_are_named_on_both_sides(tmp_path):
         "old is 1 there and None here",
         "seed is 3 there and 5 here",
     ]
-    assert identity.differences(path, {"seed": 5, "dtype": "float32"}, ignored=("seed",)) == [
-        "old is 1 there and None here"
+
+
+def test_what_version_0_1_0_wrote_is_read(tmp_path):
+    path = str(tmp_path / "identity.json")
+    identity.keep(path, {"batch_pieces": 4, "masks": [{"unit": "piece", "max_ngram": 3}]})
+    now = {"num_micro_batches": 4, "masks": [{"granularity": "token", "max_ngram": 3}]}
+    assert identity.differences(path, now) == []
+    assert identity.differences(path, now | {"num_micro_batches": 2}) == [
+        "num_micro_batches is 4 there and 2 here"
     ]

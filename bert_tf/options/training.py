@@ -10,39 +10,40 @@ from bert_tf.options.checks import (
     require_positive,
     require_seed,
 )
+from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Devices:
-    """Where it runs."""
+    """The devices that a script runs on."""
 
     use_tpu: bool = option(
-        False, "Pre-train on a TPU; see docs/tpu.md. The flags of TPUs do nothing without it."
+        False, "Pre-train on a TPU; see docs/tpu.md. The other TPU flags need it."
     )
     tpu_name: str | None = option(
         None,
-        "Name of the TPU, grpc://host:port, or local for that of a TPU VM. None: --master, the "
-        "environment variable TPU_NAME, or else local.",
+        "Name of the TPU, grpc://host:port, or local for that of a TPU VM. None: --master, else "
+        "the environment variable TPU_NAME, else local.",
     )
     tpu_zone: str | None = option(None, "Zone of --tpu_name; none: that of this machine.")
     gcp_project: str | None = option(None, "Project of --tpu_name; none: that of this machine.")
     master: str | None = option(None, "grpc://host:port of the TPU, in place of --tpu_name.")
     num_tpu_cores: int = option(
-        8, "Cores of the TPU. All are used; a number other than 8 must be theirs."
+        8, "Cores of the TPU. All are used; a number other than 8 must match it."
     )
     distribution_strategy: str = option(
         "auto",
-        "(new) one_device; mirrored over every local device; multi_worker over the processes of "
-        "the environment variable TF_CONFIG; auto: multi_worker where that is set, mirrored where "
-        "there is more than one GPU.",
+        "(new) one_device; mirrored: a replica on each local device; multi_worker: over the "
+        "processes in the environment variable TF_CONFIG; auto: multi_worker where that is set, "
+        "mirrored where there is more than one GPU.",
         choices=("auto", "one_device", "mirrored", "multi_worker"),
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.use_tpu and self.distribution_strategy != "auto":
             raise InputError(
                 f"--use_tpu=true and --distribution_strategy={self.distribution_strategy} exclude "
-                "each other: a TPU has a strategy of its own. Leave one out."
+                "each other: a TPU has its own strategy. Leave one out."
             )
         if self.use_tpu and self.tpu_name and self.master:
             raise InputError(
@@ -53,68 +54,84 @@ class Devices:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Training(Devices):
-    """What the three training scripts share."""
+    """Flags of all three training scripts."""
 
     bert_config_file: str | None = option(
         None, "bert_config.json (or Hugging Face config.json); none: that of --init_checkpoint."
     )
-    output_dir: str = option(REQUIRED, "Model directory to write, or to go on with.")
+    vocab_file: str | None = option(
+        None,
+        "vocab.txt that the checkpoint or the records were made with; none: the one next to "
+        "--bert_config_file or --init_checkpoint.",
+    )
+    output_dir: str = option(REQUIRED, "Model directory to write, or to resume.")
     init_checkpoint: str | None = option(
         None,
-        "Weights to start from: a checkpoint of any format that docs/checkpoints.md lists, or the "
-        "name of a released model, such as bert-base-uncased, which is then fetched.",
+        "Weights to start from: a checkpoint of any format in docs/checkpoints.md, or the name of "
+        "a released model, such as bert-base-uncased, which is then downloaded.",
     )
     do_train: bool = option(False, "Train.")
     do_eval: bool = option(False, "Evaluate on the dev set.")
+    max_seq_length: int = option(
+        128, "Tokens per example, special tokens included; in pre-training that of the records."
+    )
     train_batch_size: int = option(32, "Examples per update over all replicas.")
     learning_rate: float = option(5e-5, "Peak of the schedule, reached after the warm-up.")
     save_checkpoints_steps: int = option(1000, "Updates between two saves of the training state.")
     iterations_per_loop: int = option(
-        1000, "Updates that a device makes in one call at the most; used with --length_buckets."
+        1000, "Maximum updates that a device makes in one call; used with --length_buckets."
     )
     log_steps: int = option(10, "(new) Updates between two lines of metrics.jsonl.")
     lr_schedule: str = option(
         "linear",
-        "(new) How the learning rate falls after the warm-up.",
+        "(new) How the learning rate decays after the warm-up.",
         choices=("linear", "polynomial", "cosine", "constant"),
     )
-    lr_power: float = option(1.0, "(new) Of --lr_schedule=polynomial; published LAMB runs: 0.5.")
-    lr_end_ratio: float = option(0.0, "(new) Share of its peak that the learning rate falls to.")
+    lr_power: float = option(
+        1.0, "(new) Power of --lr_schedule=polynomial; published LAMB runs: 0.5."
+    )
+    lr_end_ratio: float = option(0.0, "(new) Final learning rate, as a share of its peak.")
     optimizer: str = option(
         "adamw", "(new) adamw, or lamb for batches of thousands.", choices=("adamw", "lamb")
     )
-    weight_decay_rate: float = option(0.01, "(new) Decay of the weights per unit learning rate.")
+    weight_decay_rate: float = option(0.01, "(new) Weight decay per unit of learning rate.")
     adam_bias_correction: bool = option(
-        True, "(new) Adam as published; false: without bias correction, as the release has it."
+        True, "(new) Adam as published; false: without bias correction, as released."
     )
-    max_grad_norm: float = option(1.0, "(new) Global norm that gradients are clipped to.")
+    max_grad_norm: float = option(1.0, "(new) Global norm to which gradients are clipped.")
     dtype: str = option(
         "float32",
-        "(new) Type that layers compute in; weights stay float32. float16 scales the loss.",
+        "(new) Compute dtype of the layers; weights stay float32. float16 scales the loss.",
         choices=("float32", "bfloat16", "float16"),
     )
     random_seed: int = option(12345, "(new) Seed of initial weights, data order and dropout.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require_or_checkpoint(self, "bert_config_file")
         require_positive(
             self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
         )
         require_positive(self, "iterations_per_loop", "log_steps")
+        require_positive(self, "max_seq_length")
         require_not_negative(self, "weight_decay_rate")
         require_seed(self)
         _check_schedule(self)
 
+    @property
+    def jit_compile(self) -> bool:
+        """Whether XLA compiles the update; not for open shapes, each of which it would compile."""
+        return False
 
-def _check_schedule(options):
+
+def _check_schedule(options: Training) -> None:
     require_positive(options, "lr_power")
     if not 0 <= options.lr_end_ratio < 1:
         raise InputError(f"--lr_end_ratio={options.lr_end_ratio} must be in [0, 1).")
     if options.lr_power != 1 and options.lr_schedule != "polynomial":
         raise InputError(f"--lr_power={options.lr_power} needs --lr_schedule=polynomial.")
     if options.lr_end_ratio and options.lr_schedule == "constant":
-        raise InputError("--lr_schedule=constant never falls; leave out --lr_end_ratio.")
+        raise InputError("--lr_schedule=constant never decays; leave out --lr_end_ratio.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,62 +142,58 @@ class PreTraining(Training):
     eval_input_file: str | None = option(
         None, "(new) Held-out records for --do_eval; none: --input_file, as released."
     )
-    vocab_file: str | None = option(
-        None, "(new) vocab.txt; none: the one beside --bert_config_file or --init_checkpoint."
-    )
-    max_seq_length: int = option(128, "Tokens per example; must equal that of the records.")
     max_predictions_per_seq: int | None = option(
         None,
-        "Masked tokens per example: as in the records, or of --dynamic_masking at the most; none: "
-        "what the records have or their manifest says.",
+        "Masked tokens per example: as in the records, or the maximum of --dynamic_masking; none: "
+        "as in the records or their manifest.",
     )
-    num_train_steps: int = option(100_000, "Updates in all.")
+    num_train_steps: int = option(100_000, "Number of updates.")
     num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
-    max_eval_steps: int = option(100, "Batches in evaluation at the most; 0: every record.")
+    max_eval_steps: int = option(100, "Maximum batches in evaluation; 0: every record.")
     objective: str = option(
-        "mlm_nsp",
-        "(new) mlm_nsp: masked LM and next sentence. mlm: without pairs. mlm_sop: sentence order. "
-        "ltr, ltr_nsp: left-to-right LM, from the same records.",
-        choices=("mlm_nsp", "mlm", "mlm_sop", "ltr", "ltr_nsp"),
+        DEFAULT_OBJECTIVE,
+        "(new) What is learned. "
+        + " ".join(f"{name}: {each.help}." for name, each in PRETRAINING_OBJECTIVES.items()),
+        choices=tuple(PRETRAINING_OBJECTIVES),
     )
     phases: str | None = option(
         None,
-        "(new) Lengths to train at one after the other, LENGTH:STEPS[:BATCH[:RATE]], as in "
-        "128:900000,512:100000; each takes the records of its length. In place of "
-        "--max_seq_length and --num_train_steps.",
+        "(new) Lengths to train at, one after the other, LENGTH:STEPS[:BATCH[:RATE]], as in "
+        "128:900000,512:100000; each takes the records of its length. Replaces --max_seq_length "
+        "and --num_train_steps.",
     )
     dynamic_masking: bool = option(
         False,
-        "(new) Draw other masks every time that an example is read (RoBERTa); the records may have "
-        "masks or none.",
+        "(new) Draw new masks every time an example is read (RoBERTa); the records may have masks "
+        "or none.",
     )
     gradient_accumulation_steps: int = option(
-        1, "(new) Pieces at least that a replica's share of a batch is computed in, to fit memory."
+        1, "(new) Minimum micro-batches per replica, so that a large batch fits into memory."
     )
     length_buckets: str | None = option(
         None,
-        "(new) Lengths that pieces of a batch are padded to, as in 64,128: shapes are static, and "
-        "a device makes --iterations_per_loop updates in a call. None: as long as the longest.",
+        "(new) Lengths that micro-batches are padded to, as in 64,128: shapes are static, and a "
+        "device makes --iterations_per_loop updates per call. None: that of the longest row.",
     )
     jit_compile: bool = option(
         False,
-        "(new) Compile the update with XLA; shapes are then static as with --length_buckets, by "
-        "default of the full length. On TPUs it always is.",
+        "(new) Compile the update with XLA. Shapes are then static as with --length_buckets, by "
+        "default of the full length. On TPUs the update is always compiled.",
     )
     recompute: bool = option(
-        False, "(new) Compute the layers' insides anew in the backward pass: less memory."
+        False, "(new) Recompute the layers' activations in the backward pass, to save memory."
     )
     dry_run: bool = option(
-        False, "(new) Check all that a run needs, print what it would take, and end."
+        False, "(new) Check everything that the run needs, print what it would take, and end."
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require_positive(
-            self, "max_seq_length", "max_predictions_per_seq", "num_train_steps", "eval_batch_size"
+            self, "max_predictions_per_seq", "num_train_steps", "gradient_accumulation_steps"
         )
-        require_positive(self, "gradient_accumulation_steps")
+        require_positive(self, "eval_batch_size")
         require_not_negative(self, "num_warmup_steps", "max_eval_steps")
         if not (self.do_train or self.do_eval or self.dry_run):
             raise InputError("Nothing to do: give --do_train, --do_eval or both.")
@@ -191,24 +204,24 @@ class PreTraining(Training):
             )
         if self.use_tpu and self.dtype == "float16":
             raise InputError("--dtype=float16 is for GPUs; TPUs multiply in bfloat16: give that.")
-        self.lengths(self.max_seq_length)  # refuses what is no list of lengths
+        self.lengths(self.max_seq_length)  # refuses what is not a list of lengths
 
     @property
-    def has_static_shapes(self):
-        """Whether batches have shapes known before the run, and devices fetch them themselves."""
+    def has_static_shapes(self) -> bool:
+        """Whether shapes of batches are known before the run, so that devices fetch them."""
         return bool(self.length_buckets or self.jit_compile or self.use_tpu)
 
-    def lengths(self, max_seq_length):
-        """The lengths that pieces may have, ascending; the last one is `max_seq_length`.
+    def lengths(self, max_seq_length: int) -> tuple[int, ...]:
+        """The lengths that micro-batches may have, ascending; the last one is `max_seq_length`.
 
         Raises:
-          InputError: --length_buckets is no list of whole numbers above 0.
+          InputError: --length_buckets is not a list of whole numbers above 0.
         """
         parts = [part.strip() for part in (self.length_buckets or "").split(",") if part.strip()]
         if not all(part.isdigit() and int(part) for part in parts):
             raise InputError(
-                f"--length_buckets={self.length_buckets} must be lengths parted by commas, e.g. "
-                "64,128."
+                f"--length_buckets={self.length_buckets} must be lengths separated by commas, "
+                "e.g. 64,128."
             )
         shorter = {int(part) for part in parts if int(part) < max_seq_length}
         return (*sorted(shorter), max_seq_length)
@@ -216,33 +229,34 @@ class PreTraining(Training):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FineTuning(Training):
-    """What the two fine-tuning scripts share."""
+    """Flags of both fine-tuning scripts."""
 
-    vocab_file: str | None = option(
-        None, "vocab.txt the checkpoint was trained with; none: that of --init_checkpoint."
-    )
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
     do_predict: bool = option(False, "Write predictions.")
     predict_batch_size: int = option(8, "Examples per batch in prediction.")
     num_train_epochs: float = option(3.0, "Passes over the training set.")
-    warmup_proportion: float = option(0.1, "Share of the updates in which the rate rises.")
-    batch_pieces: int = option(
-        4, "(new) Pieces of similar length that a batch is cut into; same update, less padding."
+    warmup_proportion: float = option(0.1, "Share of the updates in which the learning rate rises.")
+    num_micro_batches: int = option(
+        4,
+        "(new) Micro-batches of similar length that a replica's share of a batch is cut into: the "
+        "same update with less padding.",
+        renamed="batch_pieces",
     )
-    max_train_examples: int | None = option(None, "(new) Train on the first so many examples.")
+    max_train_examples: int | None = option(
+        None, "(new) Number of examples to train on; none: all."
+    )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require_or_checkpoint(self, "vocab_file")
         if self.use_tpu:
             raise InputError(
-                "--use_tpu=true is for run_pretraining.py. Fine-tuning cuts every batch to its "
-                "longest text, and a TPU would compile the model anew for each such length. Give "
-                "--use_tpu=false to train on the CPU or on one or more GPUs."
+                "--use_tpu=true is for run_pretraining.py. Fine-tuning pads every batch to its "
+                "longest text only, and a TPU would compile the model again for each such length. "
+                "Give --use_tpu=false to train on the CPU or on one or more GPUs."
             )
-        require_positive(
-            self, "predict_batch_size", "num_train_epochs", "batch_pieces", "max_train_examples"
-        )
+        require_positive(self, "predict_batch_size", "num_train_epochs", "num_micro_batches")
+        require_positive(self, "max_train_examples")
         if not 0 <= self.warmup_proportion < 1:
             raise InputError(f"--warmup_proportion={self.warmup_proportion} must be in [0, 1).")
         if not (self.do_train or self.do_eval or self.do_predict):
@@ -255,12 +269,11 @@ class Classifier(FineTuning):
 
     data_dir: str = option(REQUIRED, "Directory with the task's original TSV files.")
     task_name: str = option(REQUIRED, "Entry of bert_tf.tasks.registry, e.g. mrpc or sst-2.")
-    max_seq_length: int = option(128, "Tokens per example, special tokens included.")
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "max_seq_length", "eval_batch_size")
+        require_positive(self, "eval_batch_size")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -269,21 +282,23 @@ class QuestionAnswering(FineTuning):
 
     train_file: str | None = option(None, "SQuAD JSON to train on.")
     predict_file: str | None = option(None, "SQuAD JSON to answer.")
-    max_predict_examples: int | None = option(None, "(new) Answer the first so many questions.")
+    max_predict_examples: int | None = option(
+        None, "(new) Number of questions to answer; none: all."
+    )
     max_seq_length: int = option(384, "Tokens per window, question and special tokens included.")
-    doc_stride: int = option(128, "Tokens from the start of one window to that of the next.")
-    max_query_length: int = option(64, "Tokens of the question that are kept.")
+    doc_stride: int = option(128, "Tokens from the start of one window to the start of the next.")
+    max_query_length: int = option(64, "Maximum tokens of a question; the rest is cut off.")
     n_best_size: int = option(20, "Answers per question in nbest_predictions.json.")
-    max_answer_length: int = option(30, "Tokens of an answer at the most.")
-    verbose_logging: bool = option(False, "Print more of the windows.")
+    max_answer_length: int = option(30, "Maximum tokens of an answer.")
+    verbose_logging: bool = option(False, "Print every question with a problem.")
     version_2_with_negative: bool = option(False, "Questions may have no answer (SQuAD 2.0).")
     null_score_diff_threshold: float = option(
-        0.0, "No answer where the null score exceeds the best answer's by more than this."
+        0.0, "No answer where the null score exceeds the best answer's score by more than this."
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "max_seq_length", "doc_stride", "max_query_length", "n_best_size")
+        require_positive(self, "doc_stride", "max_query_length", "n_best_size")
         require_positive(self, "max_answer_length", "max_predict_examples")
         if self.do_train and not self.train_file:
             raise InputError("--do_train needs --train_file.")

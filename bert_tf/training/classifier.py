@@ -1,6 +1,6 @@
 """`run_classifier.py`: fine-tune, evaluate and predict on tasks of one or two texts.
 
-Files in `--output_dir` beside those of a model directory:
+Files in `--output_dir` in addition to those of a model directory:
 
     eval_results.txt    metrics of the last and of the best weights on the dev set
     test_results.tsv    probability of each label for each row of the test set, as released
@@ -8,17 +8,20 @@ Files in `--output_dir` beside those of a model directory:
 """
 
 import dataclasses
+import functools
 import os
+from collections.abc import Sequence
 
+import keras
 import numpy as np
 
 from bert_tf import features, files, flagging
 from bert_tf.checkpoints import model_directory
-from bert_tf.examples import batching, packing
+from bert_tf.examples import batching, packing, readers
+from bert_tf.options import Classifier
 from bert_tf.tasks import metrics, registry
 from bert_tf.text import vocab, wordpiece
-from bert_tf.training import finetune
-from bert_tf.training import setup as start_lib
+from bert_tf.training import finetune, setup
 from bert_tf.training.predict import Predictor
 from bert_tf.training.step import objectives
 
@@ -31,60 +34,59 @@ class Labelled:
 
     Attributes:
       name: "" or, where a split has several sets, their name ("matched").
-      examples: list of N `readers.TextExample`.
-      rows: `batching.Rows` of the same N.
+      rows: of the examples, in the same order.
     """
 
     name: str
-    examples: list
+    examples: list[readers.TextExample]
     rows: batching.Rows
 
     @property
-    def references(self):
+    def references(self) -> np.ndarray:
         """[N], class indices or values."""
         (labels,) = self.rows.labels.values()
         return labels
 
 
-def run(options):
-    """Runs what the flags ask for; see the module.
+Splits = dict[str, list[Labelled]]
 
-    Args:
-      options: `options.Classifier`.
-    """
-    task, start, data = _read(options)
-    strategy = start_lib.set_up(options)
+
+def run(options: Classifier) -> None:
+    """Runs what the flags ask for; see the module."""
+    inputs = setup.check(options)
+    task, data = _read(inputs)
+    strategy = setup.set_up_devices(options)
     metadata = _metadata(task, options)
     directory = model_directory.prepare(
-        options.output_dir, start.config, start.vocab_file, metadata
+        options.output_dir, inputs.config, inputs.vocab_file, metadata
     )
     flagging.announce(options)
     results = {}
     if options.do_train:
-        results = _train(task, start, data, options, strategy, directory)
-    model = None
-    if options.do_predict or (options.do_eval and not options.do_train):
-        model = start_lib.trained_model(directory, start)
+        results = _train(setup.Run(inputs, strategy, directory), task, data)
+    if options.do_predict or not options.do_train:
+        model = setup.trained_model(inputs, directory)
     if options.do_eval and not options.do_train:
-        results = {f"eval_{k}": v for k, v in _evaluate(task, model, data["dev"], options).items()}
+        scores = _evaluate(task, data["dev"], options.eval_batch_size, model)
+        results = {f"eval_{name}": value for name, value in scores.items()}
     if results:
         finetune.write_results(options.output_dir, results)
     if options.do_predict:
         _predict(task, model, data["test"], options)
 
 
-def _read(options):
+def _read(inputs: setup.Inputs[Classifier]) -> tuple[registry.Task, Splits]:
     """Checks and reads everything before work starts."""
-    start = start_lib.check(options)
-    vocab.check_casing(start.vocabulary, options.do_lower_case)
+    options = inputs.options
+    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
     task = registry.get(options.task_name)
     if options.do_train:
         task = task.fitted(options.data_dir)
     else:
         task = _as_trained(task, options)
     shortest = 3 if task.num_texts == 1 else 5
-    packing.check_length(options.max_seq_length, start.config, shortest)
-    tokenizer = wordpiece.WordPieceTokenizer(start.vocabulary, options.do_lower_case)
+    packing.check_length(options.max_seq_length, inputs.config, shortest)
+    tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits = {
         "train": options.do_train,
         "dev": options.do_eval,
@@ -92,16 +94,16 @@ def _read(options):
     }
     data = {
         split: [
-            Labelled(name, examples, _rows(examples, task, tokenizer, start.vocabulary, options))
+            Labelled(name, examples, _rows(examples, task, tokenizer, options.max_seq_length))
             for name, examples in task.read(split, options.data_dir)
         ]
         for split, wanted in splits.items()
         if wanted
     }
-    return task, start, data
+    return task, data
 
 
-def _as_trained(task, options):
+def _as_trained(task: registry.Task, options: Classifier) -> registry.Task:
     """The task with the labels of the model in `--output_dir`, where there is one."""
     if os.path.exists(os.path.join(options.output_dir, "model.json")):
         metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
@@ -109,7 +111,7 @@ def _as_trained(task, options):
     return task.fitted(options.data_dir)
 
 
-def _metadata(task, options):
+def _metadata(task: registry.Task, options: Classifier) -> model_directory.ModelMetadata:
     return model_directory.ModelMetadata(
         kind=task.kind,
         task=task.name,
@@ -120,14 +122,19 @@ def _metadata(task, options):
     )
 
 
-def _rows(examples, task, tokenizer, vocabulary, options):
+def _rows(
+    examples: Sequence[readers.TextExample],
+    task: registry.Task,
+    tokenizer: wordpiece.WordPieceTokenizer,
+    max_seq_length: int,
+) -> batching.Rows:
     """Tokenizes and packs examples; rows without labels where the examples have none."""
     packed = [
         packing.pack(
             tokenizer.encode(example.text_a),
             None if example.text_b is None else tokenizer.encode(example.text_b),
-            vocabulary,
-            options.max_seq_length,
+            tokenizer.vocabulary,
+            max_seq_length,
         )
         for example in examples
     ]
@@ -136,58 +143,58 @@ def _rows(examples, task, tokenizer, vocabulary, options):
         values = [example.label for example in examples]
         labels[features.LABEL_VALUES.name] = np.array(values, np.float32)
     elif examples[0].label is not None:
-        index = {label: i for i, label in enumerate(task.labels)}
+        index: dict[object, int] = {label: i for i, label in enumerate(task.labels)}
         ids = [index[example.label] for example in examples]
         labels[features.LABEL_IDS.name] = np.array(ids, np.int32)
     return batching.Rows([row[0] for row in packed], [row[1] for row in packed], labels)
 
 
-def _train(task, start, data, options, strategy, directory):
+def _train(run: setup.Run[Classifier], task: registry.Task, data: Splits) -> dict[str, float]:
+    """Trains to the end; returns the scores of the last and the best weights."""
+    options = run.inputs.options
     (train_set,) = data["train"]
     rows = train_set.rows.head(options.max_train_examples)
-    scores = finetune.train(
-        start,
-        rows,
-        options,
-        strategy,
-        directory,
-        _OBJECTIVES[task.kind],
-        task.main_metric,
-        (lambda model: _evaluate(task, model, data["dev"], options)) if options.do_eval else None,
-    )
-    return scores.results("eval_")
+    evaluate = None
+    if options.do_eval:
+        evaluate = functools.partial(_evaluate, task, data["dev"], options.eval_batch_size)
+    objective = _OBJECTIVES[task.kind]
+    return finetune.train(run, rows, objective, task.main_metric, evaluate).results("eval_")
 
 
-def _evaluate(task, model, sets, options):
+def _evaluate(
+    task: registry.Task, sets: Sequence[Labelled], batch_size: int, model: keras.Model
+) -> dict[str, float]:
     """Metrics over all sets of the dev split; those after the first carry the set's name."""
     predictor = Predictor(model)
-    results = {}
+    results: dict[str, float] = {}
     for labelled in sets:
-        logits = predictor.logits(labelled.rows, options.eval_batch_size, "evaluate")
-        found = metrics.evaluate(task, _answers(task, logits), labelled.references)
-        found["loss"] = _mean_loss(task, logits, labelled.references)
+        logits = predictor.logits(labelled.rows, batch_size, "evaluate")
+        scores = metrics.evaluate(task, _answers(task, logits), labelled.references)
+        scores["loss"] = _mean_loss(task, logits, labelled.references)
         suffix = f"_{labelled.name}" if results else ""
-        results |= {f"{name}{suffix}": value for name, value in found.items()}
+        results |= {f"{name}{suffix}": value for name, value in scores.items()}
     return results
 
 
-def _answers(task, logits):
+def _answers(task: registry.Task, logits: np.ndarray) -> np.ndarray:
     return logits[:, 0] if task.kind == "regress" else logits.argmax(axis=-1)
 
 
-def _mean_loss(task, logits, references):
+def _mean_loss(task: registry.Task, logits: np.ndarray, references: np.ndarray) -> float:
     if task.kind == "regress":
         return float(np.mean((logits[:, 0] - references) ** 2))
     return float(-np.mean(log_softmax(logits)[np.arange(len(logits)), references]))
 
 
-def log_softmax(logits):
+def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Natural logarithm of the softmax over the last axis, float64: [N C] to [N C]."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _predict(task, model, sets, options):
+def _predict(
+    task: registry.Task, model: keras.Model, sets: Sequence[Labelled], options: Classifier
+) -> None:
     """Writes the two prediction files of each test set."""
     predictor = Predictor(model)
     for labelled in sets:

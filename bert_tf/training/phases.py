@@ -7,6 +7,7 @@ and the rest, which learns the later positions, at 512 (appendix A.2).
 import dataclasses
 import math
 import re
+from typing import Protocol
 
 from bert_tf.errors import InputError
 
@@ -19,10 +20,10 @@ class Phase:
     """Updates at one length.
 
     Attributes:
-      max_seq_length: int, tokens of an example.
-      num_steps: int, updates of this phase.
-      batch_size: int, examples of an update over all replicas.
-      learning_rate: float, peak.
+      max_seq_length: tokens of an example.
+      num_steps: updates of this phase.
+      batch_size: examples of an update over all replicas.
+      learning_rate: peak.
     """
 
     max_seq_length: int
@@ -31,22 +32,35 @@ class Phase:
     learning_rate: float
 
 
-def parse(text, options):
+class Options(Protocol):
+    """The options that say what phases are, those of run_pretraining.py or of a plan.
+
+    `phases` is a list separated by commas: LENGTH:STEPS, LENGTH:STEPS:BATCH or
+    LENGTH:STEPS:BATCH:RATE. BATCH may be empty. Without it there is a single phase.
+    """
+
+    @property
+    def phases(self) -> str | None: ...
+    @property
+    def max_seq_length(self) -> int: ...
+    @property
+    def num_train_steps(self) -> int: ...
+    @property
+    def train_batch_size(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+
+
+def parse(options: Options) -> list[Phase]:
     """Reads `--phases`.
 
-    Args:
-      text: str, phases parted by commas: LENGTH:STEPS, LENGTH:STEPS:BATCH or
-        LENGTH:STEPS:BATCH:RATE. BATCH may be empty. None or empty: one phase.
-      options: has what a phase does not say itself: `train_batch_size`, `learning_rate`; and for
-        the one phase of no text `max_seq_length` and `num_train_steps`.
-
     Returns:
-      list of `Phase`, at least one.
+      at least one phase.
 
     Raises:
       InputError: names the part that is wrong.
     """
-    if not text:
+    if not options.phases:
         return [
             Phase(
                 options.max_seq_length,
@@ -55,15 +69,15 @@ def parse(text, options):
                 options.learning_rate,
             )
         ]
-    return [_phase(part.strip(), options) for part in text.split(",")]
+    return [_phase(part.strip(), options) for part in options.phases.split(",")]
 
 
-def _phase(part, options):
+def _phase(part: str, options: Options) -> Phase:
     fields = [field.strip() for field in part.split(":")]
     if not 2 <= len(fields) <= 4:
         raise InputError(
-            f"--phases: {part!r} has {len(fields)} field(s) parted by colons; LENGTH:STEPS, "
-            f"LENGTH:STEPS:BATCH or LENGTH:STEPS:BATCH:RATE was wanted, as in {_EXAMPLES}."
+            f"--phases: {part!r} has {len(fields)} field(s) separated by colons. Wanted: "
+            f"LENGTH:STEPS, LENGTH:STEPS:BATCH or LENGTH:STEPS:BATCH:RATE, as in {_EXAMPLES}."
         )
     length, steps, batch, rate = fields + [""] * (4 - len(fields))
     return Phase(
@@ -74,7 +88,7 @@ def _phase(part, options):
     )
 
 
-def _whole(field, part, what, least):
+def _whole(field: str, part: str, what: str, least: int) -> int:
     if not re.fullmatch(r"[0-9]+", field) or int(field) < least:
         raise InputError(
             f"--phases: {what} in {part!r} is {field!r}; an integer of at least {least} was "
@@ -83,7 +97,7 @@ def _whole(field, part, what, least):
     return int(field)
 
 
-def _rate(field, part):
+def _rate(field: str, part: str) -> float:
     try:
         rate = float(field)
     except ValueError:

@@ -1,5 +1,8 @@
 """Outputs of a model for rows in memory, each batch padded to its own longest row only."""
 
+from collections.abc import Iterator
+
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -10,7 +13,7 @@ from bert_tf.progress import Progress
 class Predictor:
     """Runs a model forward; traced once, whatever the batch sizes and lengths."""
 
-    def __init__(self, model):
+    def __init__(self, model: keras.Model) -> None:
         self._forward = tf.function(
             lambda inputs: {
                 name: value
@@ -20,13 +23,14 @@ class Predictor:
             reduce_retracing=True,
         )
 
-    def batches(self, rows, batch_size, label="predict"):
-        """Yields (row numbers [B], dict of logits) over all rows, longest rows first.
+    def batches(
+        self, rows: batching.Rows, batch_size: int, label: str = "predict"
+    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """Yields row numbers [B] and the logits of these rows, longest rows first.
 
         Args:
-          rows: `batching.Rows`; labels are not looked at.
-          batch_size: int.
-          label: str, of the progress display.
+          rows: with or without labels.
+          label: of the progress display.
         """
         unlabelled = batching.Rows(rows.word_ids, rows.type_ids, {})
         progress = Progress(label, len(rows), "examples")
@@ -36,9 +40,9 @@ class Predictor:
             progress.advance(len(indices))
         progress.close()
 
-    def logits(self, rows, batch_size, label="predict"):
+    def logits(self, rows: batching.Rows, batch_size: int, label: str = "predict") -> np.ndarray:
         """float32 [N C]: the `logits` output of every row, in the order of the rows."""
-        found = {}
+        by_row: dict[int, np.ndarray] = {}
         for indices, outputs in self.batches(rows, batch_size, label):
-            found.update(zip(indices.tolist(), outputs["logits"], strict=True))
-        return np.stack([found[i] for i in range(len(rows))])
+            by_row.update(zip(indices.tolist(), outputs["logits"], strict=True))
+        return np.stack([by_row[index] for index in range(len(rows))])

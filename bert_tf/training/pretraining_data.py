@@ -1,6 +1,7 @@
 """The records of a pre-training run: which phase takes which, and its batches."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -8,23 +9,24 @@ import tensorflow as tf
 from bert_tf import features, files
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
-from bert_tf.examples.choices import DYNAMIC_GRANULARITIES, EXAMPLE_TYPES, MaskSettings
+from bert_tf.examples.choices import DYNAMIC_GRANULARITIES, MaskSettings
+from bert_tf.options import PreTraining
 from bert_tf.options.data import num_predictions_needed
+from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
 from bert_tf.records import check, manifest
-from bert_tf.records.read import dynamic_masking, global_batches
+from bert_tf.records.read import dynamic_masking, global_batches, micro_batches
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices.strategies import check_batch_size as check_replicas
+from bert_tf.training.devices.strategies import local_replicas
 from bert_tf.training.phases import Phase
-from bert_tf.training.step.update import ROW_NUMBERS
+from bert_tf.training.step.feeding import DeviceBatches
+from bert_tf.training.step.objectives import PRETRAINING
+from bert_tf.training.step.update import StaticShapes
 
 # Of the masks that are drawn for held-out records; no --random_seed is as large.
 EVALUATION_SEED = 2**31
-# Records are padded to the full length; two pieces of a batch leave out most of that.
-_NUM_PIECES = 2
-# The --example_type of the records that an objective wants; others take every type, those of one
-# text being the better ones.
-_EXAMPLE_TYPES = {"mlm_nsp": ("nsp",), "mlm_sop": ("sop",), "ltr_nsp": ("nsp",)}
-_ANY_EXAMPLE_TYPE = tuple(sorted(EXAMPLE_TYPES, key=lambda name: EXAMPLE_TYPES[name].has_pair))
+# Records are padded to the full length; two micro-batches leave out most of that.
+_MIN_MICRO_BATCHES = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,22 +34,19 @@ class Records:
     """The record files of one length.
 
     Attributes:
-      paths: list of str.
-      sizes: dict from axis letter to length.
-      features: tuple of `features.Feature`, those a batch is to have.
-      vocabulary: `text.vocab.Vocabulary`.
-      masks: `MaskSettings` of masks that are drawn while records are read; None: those that
-        the records have, if any.
+      sizes: from axis letter to length.
+      features: those of a batch.
+      masks: of masks that are drawn while records are read; None: the records' own, if any.
     """
 
-    paths: list
-    sizes: dict
-    features: tuple
+    paths: list[str]
+    sizes: dict[str, int]
+    features: tuple[features.Feature, ...]
     vocabulary: Vocabulary
     masks: MaskSettings | None
 
-    def reader(self, batch_size, seed):
-        """`global_batches.Reader` of these files; `seed` is that of order and masks."""
+    def reader(self, batch_size: int, seed: int) -> global_batches.Reader:
+        """Reads these files; `seed` is that of order and masks."""
         masker = None
         if self.masks:
             masker = dynamic_masking.DynamicMasker(self.vocabulary, self.masks, seed)
@@ -56,27 +55,29 @@ class Records:
         )
 
 
-def records(patterns, what, max_seq_length, vocabulary, options, objective, *, is_evaluation=False):
-    """Finds the files of a length among some files, and checks them.
+def find_records(
+    options: PreTraining,
+    vocabulary: Vocabulary,
+    max_seq_length: int,
+    *,
+    is_evaluation: bool = False,
+) -> Records:
+    """Finds the record files of a length among those of the options, and checks them.
 
     Args:
-      patterns: str, files and globs.
-      what: str, the flag they come from.
-      max_seq_length: int.
-      vocabulary: `text.vocab.Vocabulary`.
-      options: `options.PreTraining`.
-      objective: `objectives.PretrainingObjective`.
-      is_evaluation: bool, whether masks that the records have are kept in any case.
-
-    Returns:
-      `Records`.
+      is_evaluation: whether they are those of --eval_input_file. Masks that such records have are
+        kept in any case.
 
     Raises:
       InputError: there are none of this length, or they do not fit.
     """
-    paths = files.expand(patterns, what)
+    objective = PRETRAINING[options.objective]
+    patterns, flag = options.input_file, "--input_file"
+    if is_evaluation:
+        patterns, flag = options.eval_input_file or options.input_file, "--eval_input_file"
+    paths = files.expand(patterns, flag)
     if options.phases:
-        paths = _of_length(paths, what, max_seq_length)
+        paths = _of_length(paths, flag, max_seq_length)
     num_predictions = None if options.dynamic_masking else options.max_predictions_per_seq
     build = manifest.check(
         paths,
@@ -84,7 +85,7 @@ def records(patterns, what, max_seq_length, vocabulary, options, objective, *, i
         do_lower_case=not vocabulary.is_cased,
         max_seq_length=max_seq_length,
         max_predictions_per_seq=num_predictions,
-        example_types=_EXAMPLE_TYPES.get(options.objective, _ANY_EXAMPLE_TYPE),
+        example_types=PRETRAINING_OBJECTIVES[options.objective].example_types,
     )[0]
     wanted, sizes = objective.features, {"T": max_seq_length}
     if not objective.has_pair:
@@ -103,15 +104,17 @@ def records(patterns, what, max_seq_length, vocabulary, options, objective, *, i
     return Records(paths, sizes, wanted, vocabulary, masks)
 
 
-def _num_slots(path, build):
+def _num_slots(path: str, build: manifest.Build | None) -> int:
     """P of records with masks."""
     if build:
         return build.max_predictions_per_seq
     return check.num_values(path, features.MASKED_LM_POSITIONS)
 
 
-def _masks_to_draw(path, build, sizes, options):
-    """`MaskSettings` of `--dynamic_masking`: those of the manifest, or else of the paper."""
+def _masks_to_draw(
+    path: str, build: manifest.Build | None, sizes: dict[str, int], options: PreTraining
+) -> MaskSettings:
+    """Those of `--dynamic_masking`: as in the manifest, or else in the paper."""
     if not options.dynamic_masking:
         raise InputError(
             f"{path} has no masks, which --objective={options.objective} learns from. Give "
@@ -137,7 +140,7 @@ def _masks_to_draw(path, build, sizes, options):
     return MaskSettings(max_predictions_per_seq=limit, granularity=granularity, **shares)
 
 
-def _of_length(paths, what, max_seq_length):
+def _of_length(paths: list[str], flag: str, max_seq_length: int) -> list[str]:
     builds = manifest.find_all(paths)
     lengths = [
         build.max_seq_length if build else check.num_values(path, features.WORD_IDS)
@@ -146,8 +149,8 @@ def _of_length(paths, what, max_seq_length):
     chosen = [path for path, length in zip(paths, lengths, strict=True) if length == max_seq_length]
     if not chosen:
         raise InputError(
-            f"{what} has no records of length {max_seq_length}, which --phases wants; theirs are "
-            f"{sorted(set(lengths))}. Make some with --max_seq_length={max_seq_length}."
+            f"{flag} has no records of length {max_seq_length}, which --phases wants. Lengths "
+            f"found: {sorted(set(lengths))}. Make some with --max_seq_length={max_seq_length}."
         )
     return chosen
 
@@ -157,38 +160,59 @@ class PhaseData:
     """A phase with its records.
 
     Attributes:
-      phase: `phases.Phase`.
-      number: int, from 0.
-      records: `Records`.
+      number: of the phase, from 0.
     """
 
     phase: Phase
     number: int
     records: Records
 
-    def reader(self, options):
+    def reader(self, options: PreTraining) -> global_batches.Reader:
         """The batches of this phase; other phases on the same files have another order."""
         return self.records.reader(self.phase.batch_size, options.random_seed + self.number)
 
-    def host_batches(self, reader, options, strategy, start_batch):
-        """Yields what `loop.Loop.run` takes."""
-        replicas, here = strategy.num_replicas_in_sync, strategy_lib.local_replicas(strategy)
-        num_pieces = max(_NUM_PIECES, options.gradient_accumulation_steps)
+    def batches(
+        self,
+        reader: global_batches.Reader,
+        options: PreTraining,
+        strategy: tf.distribute.Strategy,
+        start_batch: int,
+    ) -> Iterator | DeviceBatches:
+        """What `loop.Loop.run` takes, without the first `start_batch` batches of the phase."""
+        make = self._device_batches if options.has_static_shapes else self._host_batches
+        return make(reader, options, strategy, start_batch)
+
+    def _host_batches(
+        self,
+        reader: global_batches.Reader,
+        options: PreTraining,
+        strategy: tf.distribute.Strategy,
+        start_batch: int,
+    ) -> Iterator[list[tuple[batching.Batch, ...]]]:
+        replicas, here = strategy.num_replicas_in_sync, local_replicas(strategy)
+        num_micro_batches = max(_MIN_MICRO_BATCHES, options.gradient_accumulation_steps)
         for batch in reader.batches(start_batch).as_numpy_iterator():
             lengths = batch[features.MASK.name].sum(axis=1)
-            shares = batching.share_out(np.arange(len(lengths)), lengths, replicas, num_pieces)
+            rows = np.arange(len(lengths))
+            shares = batching.share_out(rows, lengths, replicas, num_micro_batches)
             yield [tuple(_cut(batch, rows, lengths) for rows in shares[r]) for r in here]
 
-    def device_batches(self, reader, options, strategy, start_batch):
-        """What `loop.Loop.run_on_devices` takes: distributed dataset, element specification."""
+    def _device_batches(
+        self,
+        reader: global_batches.Reader,
+        options: PreTraining,
+        strategy: tf.distribute.Strategy,
+        start_batch: int,
+    ) -> DeviceBatches:
         per_replica = self.phase.batch_size // strategy.num_replicas_in_sync
+        lengths = options.lengths(self.phase.max_seq_length)
 
-        def dataset(context=None):
-            here = strategy_lib.local_replicas(strategy, context)
-            return reader.pieces(
+        def dataset(context: tf.distribute.InputContext | None = None) -> tf.data.Dataset:
+            here = local_replicas(strategy, context)
+            return reader.micro_batches(
                 start_batch,
-                num_pieces=options.gradient_accumulation_steps,
-                length_buckets=options.lengths(self.phase.max_seq_length),
+                num_micro_batches=options.gradient_accumulation_steps,
+                length_buckets=lengths,
                 first_row=here[0] * per_replica,
                 num_rows=len(here) * per_replica,
                 num_replicas=len(here),
@@ -196,31 +220,29 @@ class PhaseData:
 
         on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
         distributed = strategy.distribute_datasets_from_function(dataset, on_devices)
-        return distributed, dataset().element_spec
+        shapes = StaticShapes(dataset().element_spec, lengths)
+        return DeviceBatches(distributed, shapes, options.iterations_per_loop)
 
 
-def check_batch_size(phase, options, strategy):
-    """Refuses a batch that replicas, or pieces of known shape, cannot share evenly.
+def check_batch_size(phase: Phase, options: PreTraining, strategy: tf.distribute.Strategy) -> None:
+    """Refuses a batch that replicas, or micro-batches of static shape, cannot share evenly.
 
     Raises:
-      InputError: it is no multiple of them.
+      InputError: the batch size is not a multiple of them.
     """
-    strategy_lib.check_batch_size(strategy, phase.batch_size)
+    check_replicas(strategy, phase.batch_size)
     parts = strategy.num_replicas_in_sync * options.gradient_accumulation_steps
     if options.has_static_shapes and phase.batch_size % parts:
         raise InputError(
-            f"A batch of {phase.batch_size} is no multiple of {parts}, the replicas times "
+            f"A batch of {phase.batch_size} is not a multiple of {parts}, the replicas times "
             f"--gradient_accumulation_steps={options.gradient_accumulation_steps}; give "
             f"{-(-phase.batch_size // parts) * parts}."
         )
 
 
-def _cut(batch, rows, lengths):
-    """Some rows of a batch, as long as the longest of them."""
+def _cut(batch: batching.Batch, rows: batching.Ints, lengths: batching.Ints) -> batching.Batch:
+    """Some rows of a batch as a micro-batch, as long as the longest of them."""
     longest = int(lengths[rows].max(initial=1))
-    per_token = {feature.name for feature in (*features.ENCODER_INPUTS, features.SEQUENCE_IDS)}
-    piece = {
-        name: values[rows, :longest] if name in per_token else values[rows]
-        for name, values in batch.items()
-    }
-    return piece | {ROW_NUMBERS: np.asarray(rows, np.int32)}
+    shortened = micro_batches.shortened(batch, longest)
+    micro_batch = {name: values[rows] for name, values in shortened.items()}
+    return micro_batch | {micro_batches.ROW_NUMBERS: np.asarray(rows, np.int32)}

@@ -32,7 +32,7 @@ def batches(count, *, num_rows=NUM_ROWS, batch_size=5, seed=7, replicas=2, piece
         batch_size=batch_size,
         random_seed=seed,
         replicas=replicas,
-        num_pieces=pieces,
+        num_micro_batches=pieces,
         first_step=first,
     )
     return list(itertools.islice(generator, count))
@@ -42,33 +42,33 @@ def positions(pieces, lengths):
     return sum(len(piece) * max(lengths[i] for i in piece) for piece in pieces)
 
 
-def least_positions(lengths, num_pieces):
+def least_positions(lengths, num_micro_batches):
     """Over every way of cutting the sorted rows into so many runs."""
     ordered, end = sorted(lengths), len(lengths)
     return min(
         sum((j - i) * ordered[j - 1] for i, j in itertools.pairwise((0, *cuts, end)))
-        for cuts in itertools.combinations(range(1, end), num_pieces - 1)
+        for cuts in itertools.combinations(range(1, end), num_micro_batches - 1)
     )
 
 
-@pytest.mark.parametrize("num_pieces", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("num_micro_batches", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("seed", range(5))
-def test_length_pieces_have_the_least_padding_there_is(num_pieces, seed):
+def test_cut_by_length_have_the_least_padding_there_is(num_micro_batches, seed):
     lengths = np.random.default_rng(seed).integers(1, 30, 8)
-    pieces = batching.length_pieces(lengths, num_pieces)
-    assert len(pieces) == num_pieces
+    pieces = batching.cut_by_length(lengths, num_micro_batches)
+    assert len(pieces) == num_micro_batches
     assert sorted(np.concatenate(pieces).tolist()) == list(range(8))
-    assert positions(pieces, lengths) == least_positions(lengths.tolist(), num_pieces)
+    assert positions(pieces, lengths) == least_positions(lengths.tolist(), num_micro_batches)
 
 
-def test_length_pieces_go_from_short_to_long():
-    pieces = batching.length_pieces([13, 2, 12, 3, 2], 2)
+def test_cut_by_length_go_from_short_to_long():
+    pieces = batching.cut_by_length([13, 2, 12, 3, 2], 2)
     assert [sorted(piece.tolist()) for piece in pieces] == [[1, 3, 4], [0, 2]]
 
 
-def test_length_pieces_of_fewer_rows_than_pieces():
-    assert [piece.tolist() for piece in batching.length_pieces([5, 3], 4)] == [[1], [0]]
-    assert batching.length_pieces([], 4) == []
+def test_cut_by_length_of_fewer_rows_than_pieces():
+    assert [piece.tolist() for piece in batching.cut_by_length([5, 3], 4)] == [[1], [0]]
+    assert batching.cut_by_length([], 4) == []
 
 
 def test_pad_rows():

@@ -48,8 +48,10 @@ def update_graph(num_cores=2, lengths=None, is_packed=False, **kwargs):
     """`Graph` of an update; see `toy_pretraining.update`."""
     cores = strategy(num_cores)
     _, update = toy_pretraining.update(cores, **kwargs)
-    given = toy_pretraining.specification(num_cores, is_packed=is_packed)
-    step = update.with_shapes(given, lengths or (toy_pretraining.NUM_TOKENS,))
+    lengths = lengths or (toy_pretraining.NUM_TOKENS,)
+    step = update.with_static_shapes(
+        toy_pretraining.static_shapes(lengths, num_cores, is_packed=is_packed)
+    )
     batches = iter(toy_pretraining.dataset(cores, is_packed=is_packed))
 
     @tf.function

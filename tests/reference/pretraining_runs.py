@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import options
-from bert_tf.training import setup as start_lib
+from bert_tf.training import setup
 from bert_tf.training.step.loop import Loop
 
 CONFIG = {
@@ -72,11 +72,11 @@ def assert_close(found, wanted, tolerance):
 
 @contextlib.contextmanager
 def on_replicas(number):
-    """Runs inside are on so many replicas, whatever strategy they ask for."""
+    """Runs inside are on this number of replicas, whatever strategy they ask for."""
     devices = [f"/cpu:{index}" for index in range(number)]
-    mirrored = start_lib.strategy_lib.mirrored
+    mirrored = setup.strategies.mirrored
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start_lib.strategy_lib, "make", lambda *_: mirrored(devices))
+        patch.setattr(setup.strategies, "make", lambda *_: mirrored(devices))
         yield
 
 

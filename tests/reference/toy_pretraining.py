@@ -15,10 +15,11 @@ from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
 from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.step import objectives, recomputation
-from bert_tf.training.step.update import Update
+from bert_tf.training.step.update import StaticShapes, Update
 
-NUM_PIECES, NUM_ROWS, NUM_TOKENS, NUM_PREDICTIONS = 2, 4, 17, 5  # rows of a piece of all replicas
-SHORT = 11  # of the first piece's rows, none is longer
+NUM_MICRO_BATCHES, NUM_ROWS = 2, 4  # rows of a micro-batch of all replicas
+NUM_TOKENS, NUM_PREDICTIONS = 17, 5
+SHORT = 11  # maximum tokens of the first micro-batch's rows
 CONFIG = BertConfig(
     vocab_size=31,
     hidden_size=6,
@@ -35,13 +36,13 @@ OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
 def parts(strategy, objective="mlm_nsp", optimizer="adamw", has_loss_scale=False):
     """(model, objective, optimizer), the same weights every time."""
     keras.utils.set_random_seed(3)
-    objective = objectives.PRETRAINING_OBJECTIVES[objective]
+    objective = objectives.PRETRAINING[objective]
     with strategy.scope():
         model = models.PretrainingModel(dataclasses.replace(CONFIG, is_causal=objective.is_causal))
         optimizer = OPTIMIZERS[optimizer](
             [variable.value for variable in model.trainable_variables],
             Schedule(1e-2, 9, 2),
-            roles=parameter_groups.of(model),
+            groups=parameter_groups.of(model),
             weight_decay_rate=0.01,
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of these batches, so clipping is at work
@@ -63,7 +64,7 @@ def update(strategy, jit_compile=False, recompute=False, **kwargs):
 def shares(number, num_replicas=1, is_packed=False):
     """Batch of a number, as `micro_batches.Cut` shares it out: a dict for each replica."""
     rng = np.random.default_rng(number)
-    num_rows = NUM_PIECES * NUM_ROWS
+    num_rows = NUM_MICRO_BATCHES * NUM_ROWS
     lengths = rng.integers(7, NUM_TOKENS + 1, num_rows)
     lengths[:NUM_ROWS] = rng.integers(7, SHORT + 1, NUM_ROWS)
     mask = (np.arange(NUM_TOKENS) < lengths[:, None]).astype(np.int32)
@@ -80,24 +81,25 @@ def shares(number, num_replicas=1, is_packed=False):
         batch[features.SEQUENCE_IDS.name] = (1 + (np.arange(NUM_TOKENS) > 4)) * mask
     else:
         batch[features.NEXT_SENTENCE_LABELS.name] = rng.integers(0, 2, num_rows, dtype=np.int32)
-    places = np.arange(num_rows).reshape(NUM_PIECES, num_replicas, -1).swapaxes(0, 1)
+    batch[micro_batches.ROW_NUMBERS] = np.arange(num_rows, dtype=np.int32)
+    rows = np.arange(num_rows).reshape(NUM_MICRO_BATCHES, num_replicas, -1).swapaxes(0, 1)
     return [
         {name: values[mine].astype(values.dtype) for name, values in batch.items()}
-        | {micro_batches.BUCKET: np.arange(NUM_PIECES, dtype=np.int32)}
-        for mine in places
+        | {micro_batches.BUCKET: np.arange(NUM_MICRO_BATCHES, dtype=np.int32)}
+        for mine in rows
     ]
 
 
-def specification(num_replicas=1, **kwargs):
-    """What `Update.with_shapes` takes."""
+def static_shapes(lengths=(NUM_TOKENS,), num_replicas=1, **kwargs):
+    """What `Update.with_static_shapes` takes."""
     (share, *_) = shares(0, num_replicas, **kwargs)
-    return {name: tf.TensorSpec(x.shape, x.dtype) for name, x in share.items()}
+    return StaticShapes({n: tf.TensorSpec(x.shape, x.dtype) for n, x in share.items()}, lengths)
 
 
 def dataset(strategy, **kwargs):
     """Distributed dataset of all batches."""
     replicas = strategy.num_replicas_in_sync
-    given = specification(replicas, **kwargs)
+    given = static_shapes(num_replicas=replicas, **kwargs).specification
 
     def batches(first):
         for number in range(first, first + 100):

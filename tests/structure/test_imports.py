@@ -38,7 +38,7 @@ OURS = {
     "bert_tf.examples": EXAMPLES,
     "bert_tf.records": RECORDS,
     "bert_tf.records.manifest": RECORDS | {"bert_tf"},
-    "bert_tf.options.data": BASE | {"bert_tf.examples"},
+    "bert_tf.options": BASE | {"bert_tf.examples"},
     "bert_tf.modeling": MODELING,
     "bert_tf.checkpoints": CHECKPOINTS,
     "bert_tf.tasks": TASKS,
@@ -177,10 +177,13 @@ DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, a
 DEFINING += (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
+GUARDS = ("__name__ == '__main__'", "TYPE_CHECKING")  # not true when a module is imported
+
+
 def side_effects(tree):
-    """Top-level statements that do more than define names; a main guard does not count."""
+    """Top-level statements that do more than define names; what `GUARDS` hold does not count."""
     for node in tree.body:
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+        if isinstance(node, ast.If) and ast.unparse(node.test) in GUARDS:
             continue
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not (is_docstring or isinstance(node, DEFINING)) or registers(node):

@@ -92,7 +92,8 @@ def options_classes():
             continue
         module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
         for value in vars(module).values():
-            if dataclasses.is_dataclass(value) and value.__module__ == module.__name__:
+            is_own = dataclasses.is_dataclass(value) and value.__module__ == module.__name__
+            if is_own and any("help" in field.metadata for field in dataclasses.fields(value)):
                 yield value
 
 

@@ -13,9 +13,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.options import Classifier
-from bert_tf.training import finetune
-from bert_tf.training import setup as start_lib
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training import finetune, setup
+from bert_tf.training.devices import strategies
 from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
@@ -31,7 +30,12 @@ PATHS = {"data_dir": "d", "task_name": "t", "bert_config_file": "c", "vocab_file
 
 
 def options(output_dir="o", **changes):
-    values = {"do_train": True, "train_batch_size": 4, "learning_rate": 1e-2, "batch_pieces": 1}
+    values = {
+        "do_train": True,
+        "train_batch_size": 4,
+        "learning_rate": 1e-2,
+        "num_micro_batches": 1,
+    }
     return Classifier(**PATHS, output_dir=str(output_dir), **values | changes)
 
 
@@ -81,17 +85,10 @@ def train(tmp_path):
         keras.utils.set_random_seed(3)
         path = str(tmp_path / name)
         directory = model_directory.create(path, CONFIG, str(vocab_file), metadata)
-        start = start_lib.Start(CONFIG, directory.vocabulary, str(vocab_file), None)
-        scores = finetune.train(
-            start,
-            rows(),
-            options(path, **changes),
-            strategy_lib.make(strategy),
-            directory,
-            objectives.CLASSIFICATION,
-            "f1",
-            evaluate,
-        )
+        given = options(path, **changes)
+        inputs = setup.Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
+        run = setup.Run(inputs, strategies.make(strategy), directory)
+        scores = finetune.train(run, rows(), objectives.CLASSIFICATION, "f1", evaluate)
         return scores, directory
 
     return run
@@ -182,6 +179,6 @@ def test_write_results_sorts_the_metrics(tmp_path, capsys):
 
 
 def test_several_processes_are_refused(train, monkeypatch):
-    monkeypatch.setattr(strategy_lib, "local_replicas", lambda _: range(0))
+    monkeypatch.setattr(finetune, "local_replicas", lambda _: range(0))
     with pytest.raises(InputError, match="TF_CONFIG"):
         train(None)

@@ -7,14 +7,16 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.training.phases import Phase, parse
 
-OPTIONS = types.SimpleNamespace(
-    max_seq_length=64, num_train_steps=11, train_batch_size=7, learning_rate=1e-3
-)
+
+def with_phases(text):
+    return types.SimpleNamespace(
+        phases=text, max_seq_length=64, num_train_steps=11, train_batch_size=7, learning_rate=1e-3
+    )
 
 
 @pytest.mark.parametrize("text", [None, ""])
 def test_without_a_text_there_is_one_phase(text):
-    assert parse(text, OPTIONS) == [Phase(64, 11, 7, 1e-3)]
+    assert parse(with_phases(text)) == [Phase(64, 11, 7, 1e-3)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_without_a_text_there_is_one_phase(text):
     ],
 )
 def test_phases(text, phases):
-    assert parse(text, OPTIONS) == phases
+    assert parse(with_phases(text)) == phases
 
 
 @pytest.mark.parametrize(
@@ -53,5 +55,5 @@ def test_phases(text, phases):
 )
 def test_what_is_no_phase_is_refused_with_an_example(text, message):
     with pytest.raises(InputError, match="--phases=128:900000,512:100000") as error:
-        parse(text, OPTIONS)
+        parse(with_phases(text))
     assert message in str(error.value)

@@ -21,6 +21,7 @@ from bert_tf.text.vocab import Vocabulary
 from bert_tf.training import pretrain
 from bert_tf.training.monitoring.guards import DivergedError
 from bert_tf.training.plan import hardware
+from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.loop import Loop
 from tests.reference import records
 from tests.reference.pretraining_runs import (
@@ -203,16 +204,14 @@ def test_compiled_by_xla_the_weights_are_the_same(dropout):
 def test_on_a_tpu_shapes_are_static_and_the_host_evaluates(bert, monkeypatch):
     """With a CPU in place of the TPU."""
     cpu = tf.distribute.OneDeviceStrategy("/cpu:0")
-    monkeypatch.setattr(pretrain.start_lib.tpu, "make", lambda options: cpu)
+    monkeypatch.setattr(pretrain.setup.tpu, "make", lambda options: cpu)
     path = many_records(bert, "records", 17)
     wanted = trained(bert, path, "host", do_eval=True)
     fed = []
-    run_on_devices = Loop.run_on_devices
-    monkeypatch.setattr(
-        Loop, "run_on_devices", lambda *args, **kwargs: fed.append(run_on_devices(*args, **kwargs))
-    )
+    feed = Loop._feed
+    monkeypatch.setattr(Loop, "_feed", lambda loop, given: fed.append(given) or feed(loop, given))
     assert_close(trained(bert, path, "tpu", use_tpu=True, do_eval=True), wanted, 1e-6)
-    assert len(fed) == 1
+    assert [type(batches) for batches in fed] == [DeviceBatches]
     found = [(bert / name / "eval_results.txt").read_text() for name in ("tpu", "host")]
     values = [[float(line.split()[-1]) for line in text.splitlines()] for text in found]
     assert values[0] == pytest.approx(values[1], abs=1e-5)
@@ -261,7 +260,7 @@ def test_objectives(bert, objective, names):
 
 
 def test_records_of_another_kind_are_refused(bert):
-    path = many_records(bert, "records", 17, objective="nsp")
+    path = many_records(bert, "records", 17, example_type="nsp")
     with pytest.raises(InputError, match="mlm_sop|sop"):
         trained(bert, path, "out", objective="mlm_sop")
 
@@ -300,7 +299,7 @@ def test_a_dry_run_on_an_unknown_gpu_says_that_the_run_can_start(bert, monkeypat
 def test_a_dry_run_plans_for_what_compiles(bert, monkeypatch, jit_compile):
     planned = []
     monkeypatch.setattr(
-        pretrain.plan,
+        pretrain,
         "describe",
         lambda config, options, hardware, num_predictions: planned.append(options) or "",
     )
@@ -320,7 +319,7 @@ def dry_run(bert, **changes):
 
 def test_a_dry_run_plans_for_the_predictions_of_the_records(bert, capsys):
     # 15 % of 17 tokens would be 3.
-    short = many_records(bert, "short", 17, num_slots=5, objective="nsp")
+    short = many_records(bert, "short", 17, num_slots=5, example_type="nsp")
     dry_run(bert, input_file=short)
     assert re.search(r"predictions per example +5\n", capsys.readouterr().out)
     long = many_records(bert, "long", 29, num_slots=7)  # without a manifest

@@ -97,7 +97,7 @@ def test_runs_are_those_of_masked_records_with_the_same_text(bert, kind, changes
     assert_close(trained(bert, write(bert, "plain", **kind), "found", **changes), wanted, 0)
 
 
-def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(bert):
+def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(bert):
     path = write(bert, "records")
     wanted = trained(bert, path, "host")
     changes = {"length_buckets": "17", "gradient_accumulation_steps": 2, "iterations_per_loop": 3}
@@ -129,30 +129,23 @@ def test_held_out_masks_are_always_the_same_and_those_of_a_run_stay(bert):
 
 
 def found_records(bert, path, objective="mlm_nsp", is_evaluation=False, **changes):
-    return pretraining_data.records(
-        path,
-        "--input_file",
-        17,
-        VOCABULARY,
-        flags(bert, path, "out", objective=objective, **changes),
-        objectives.PRETRAINING_OBJECTIVES[objective],
-        is_evaluation=is_evaluation,
-    )
+    given = flags(bert, path, "out", objective=objective, **changes)
+    return pretraining_data.find_records(given, VOCABULARY, 17, is_evaluation=is_evaluation)
 
 
 @pytest.mark.parametrize("kind", [{}, {"pad": False}, {"is_packed": True, "pad": False}], ids=str)
 @pytest.mark.parametrize("objective", ["mlm", "ltr"])
-def test_every_batch_and_piece_is_that_of_masked_records(bert, kind, objective):
+def test_every_batch_and_micro_batch_is_that_of_masked_records(bert, kind, objective):
     """Left to right the model's batches, of which masks are undone."""
-    prepare = objectives.PRETRAINING_OBJECTIVES[objective].prepare
+    prepare = objectives.PRETRAINING[objective].prepare
     shares = {"first_row": 4, "num_rows": 4}
-    cut = {"num_pieces": 2, "length_buckets": (11, 13), "num_replicas": 2}
+    cut = {"num_micro_batches": 2, "length_buckets": (11, 13), "num_replicas": 2}
     found = []
     for is_masked in (True, False):
         path = write(bert, f"masked_{is_masked}", is_masked=is_masked, **kind)
         reader = found_records(bert, path, objective).reader(8, 12345)
-        pieces = reader.pieces(3, **cut, **shares).unbatch()
-        read = [reader.batches(), reader.batches(5, **shares), pieces]
+        micro_batches = reader.micro_batches(3, **cut, **shares).unbatch()
+        read = [reader.batches(), reader.batches(5, **shares), micro_batches]
         found.append([prepare(batch) for each in read for batch in each.take(6)])
     for one, other in zip(*found, strict=True):
         assert one.keys() == other.keys()
@@ -173,7 +166,7 @@ def test_masks_are_drawn_as_the_manifest_says(bert):
     shares = {"masked_lm_prob": 0.5, "mask_prob": 0.0, "random_prob": 0.25}
     path = write(bert, "records", mask_granularity="word", max_predictions_per_seq=7, **shares)
     found = found_records(bert, path)
-    assert dataclasses.asdict(found.masks).items() >= (shares | {"unit": "word"}).items()
+    assert dataclasses.asdict(found.masks).items() >= (shares | {"granularity": "word"}).items()
     assert found.sizes == {"T": 17, "P": 7}
     batches = list(found.reader(8, 1).batches().take(30).as_numpy_iterator())
     used = np.concatenate([batch["masked_lm_weights"] for batch in batches]) > 0
@@ -188,8 +181,8 @@ def test_masks_are_drawn_as_the_manifest_says(bert):
         stood = word_ids[row].copy()
         stood[positions[row][used[row]]] = labels[row][used[row]]
         for place in range(1, 16):
-            is_piece = stood[place] >= len(TOKENS) - 2 and stood[place - 1] >= TEXT
-            assert not is_piece or (place in chosen) == (place - 1 in chosen)
+            continues_a_word = stood[place] >= len(TOKENS) - 2 and stood[place - 1] >= TEXT
+            assert not continues_a_word or (place in chosen) == (place - 1 in chosen)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +206,7 @@ def test_predictions_of_a_row(bert, kind, changes, wanted):
 def test_without_a_manifest_masks_are_those_of_the_paper(bert):
     masks = found_records(bert, write(bert, "records", entry=False)).masks
     assert (masks.masked_lm_prob, masks.mask_prob, masks.random_prob) == (0.15, 0.8, 0.1)
-    assert masks.unit == "piece"
+    assert masks.granularity == "token"
 
 
 def test_left_to_right_records_need_no_masks(bert):

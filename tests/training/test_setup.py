@@ -15,8 +15,8 @@ from bert_tf.checkpoints.opening import FORMATS, format_named
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
-from bert_tf.training import setup as start_lib
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training import setup
+from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
 from bert_tf.training.optimization.schedules import Schedule
@@ -34,7 +34,7 @@ CONFIG = BertConfig(
 )
 CONFIG_OF_SAMPLES = dataclasses.replace(CONFIG, vocab_size=61)
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
-CARDS = {
+METADATA = {
     kind: model_directory.ModelMetadata(
         kind=kind,
         task="t",
@@ -65,7 +65,7 @@ def options(folder, config=CONFIG, **changes):
 
 def write_checkpoint(folder, kind, seed=5, tokens=TOKENS, **changes):
     """Saves a model of that kind whose every variable is random; returns its weights."""
-    model = model_directory.new_model(CONFIG, dataclasses.replace(CARDS[kind], **changes))
+    model = model_directory.new_model(CONFIG, dataclasses.replace(METADATA[kind], **changes))
     rng = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(rng.normal(size=variable.shape))
@@ -75,16 +75,16 @@ def write_checkpoint(folder, kind, seed=5, tokens=TOKENS, **changes):
 
 
 def test_check_reads_what_was_given(tmp_path):
-    start = start_lib.check(options(tmp_path))
-    assert start.config == CONFIG
-    assert start.vocabulary.tokens == tuple(TOKENS)
-    assert start.checkpoint is None
+    inputs = setup.check(options(tmp_path))
+    assert inputs.config == CONFIG
+    assert inputs.vocabulary.tokens == tuple(TOKENS)
+    assert inputs.checkpoint is None
 
 
 def test_check_opens_the_checkpoint(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    checkpoint = start_lib.check(options(tmp_path, init_checkpoint=folder)).checkpoint
+    checkpoint = setup.check(options(tmp_path, init_checkpoint=folder)).checkpoint
     assert checkpoint.path == os.path.join(folder, "bert_model.ckpt")
 
 
@@ -92,16 +92,16 @@ def test_check_takes_what_is_not_given_from_the_checkpoint(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
     left_out = {"bert_config_file": None, "vocab_file": None}
-    start = start_lib.check(options(tmp_path, init_checkpoint=folder, **left_out))
-    assert start.config == CONFIG
-    assert start.vocab_file == os.path.join(folder, "vocab.txt")
+    inputs = setup.check(options(tmp_path, init_checkpoint=folder, **left_out))
+    assert inputs.config == CONFIG
+    assert inputs.vocab_file == os.path.join(folder, "vocab.txt")
 
 
 def test_check_takes_the_vocabulary_beside_the_configuration_first(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    start = start_lib.check(options(tmp_path, init_checkpoint=folder, vocab_file=None))
-    assert start.vocab_file == str(tmp_path / "given" / "vocab.txt")
+    inputs = setup.check(options(tmp_path, init_checkpoint=folder, vocab_file=None))
+    assert inputs.vocab_file == str(tmp_path / "given" / "vocab.txt")
 
 
 @pytest.mark.parametrize("name", ["bert_config_file", "vocab_file"])
@@ -114,7 +114,7 @@ def test_check_says_which_file_is_nowhere(tmp_path, name):
     if name == "vocab_file":
         (tmp_path / "given" / "vocab.txt").unlink()
     with pytest.raises(InputError, match=f"--{name} is not given, and "):
-        start_lib.check(given)
+        setup.check(given)
 
 
 def test_check_takes_a_name_for_the_model_of_that_name(tmp_path, monkeypatch):
@@ -122,8 +122,8 @@ def test_check_takes_a_name_for_the_model_of_that_name(tmp_path, monkeypatch):
     write_checkpoint(folder, "pretrain")
     monkeypatch.setattr(presets, "resolve", {"bert-base-uncased": folder}.get)
     left_out = {"bert_config_file": None, "vocab_file": None}
-    start = start_lib.check(options(tmp_path, init_checkpoint="bert-base-uncased", **left_out))
-    assert start.checkpoint.path == os.path.join(folder, "bert_model.ckpt")
+    inputs = setup.check(options(tmp_path, init_checkpoint="bert-base-uncased", **left_out))
+    assert inputs.checkpoint.path == os.path.join(folder, "bert_model.ckpt")
 
 
 def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
@@ -131,15 +131,15 @@ def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
     write_checkpoint(folder, "pretrain", tokens=[*TOKENS[:-1], "B"])
     message = r"\(7 tokens, uncased\) is not .*\(7 tokens, cased\). Give --vocab_file=.*pretrained"
     with pytest.raises(InputError, match=message):
-        start_lib.check(options(tmp_path, init_checkpoint=folder))
+        setup.check(options(tmp_path, init_checkpoint=folder))
 
 
 def test_check_refuses_tokens_without_an_embedding_and_warns_of_the_reverse(tmp_path, capsys):
     vocab_file, _ = write_inputs(tmp_path / "more", [*TOKENS, "c"])
     with pytest.raises(InputError, match="8 tokens, the config vocab_size=7"):
-        start_lib.check(options(tmp_path, vocab_file=vocab_file))
+        setup.check(options(tmp_path, vocab_file=vocab_file))
     vocab_file, _ = write_inputs(tmp_path / "fewer", TOKENS[:-1])
-    start_lib.check(options(tmp_path, vocab_file=vocab_file))
+    setup.check(options(tmp_path, vocab_file=vocab_file))
     assert "WARNING: The vocabulary has 6 tokens" in capsys.readouterr().out
 
 
@@ -154,16 +154,16 @@ def float32():
     [("float32", "float32"), ("bfloat16", "mixed_bfloat16"), ("float16", "mixed_float16")],
 )
 def test_set_up_sets_the_compute_type_and_keeps_weights_float32(tmp_path, float32, dtype, policy):
-    start_lib.set_up(options(tmp_path, dtype=dtype))
+    setup.set_up_devices(options(tmp_path, dtype=dtype))
     assert keras.config.dtype_policy().name == policy
-    model = model_directory.new_model(CONFIG, CARDS["classify"])
+    model = model_directory.new_model(CONFIG, METADATA["classify"])
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
 def test_set_up_seeds_the_initial_weights(tmp_path):
     def kernel(seed):
-        start_lib.set_up(options(tmp_path, random_seed=seed))
-        model = model_directory.new_model(CONFIG, CARDS["classify"])
+        setup.set_up_devices(options(tmp_path, random_seed=seed))
+        model = model_directory.new_model(CONFIG, METADATA["classify"])
         return model.classifier.kernel.numpy()
 
     np.testing.assert_array_equal(kernel(3), kernel(3))
@@ -172,17 +172,12 @@ def test_set_up_seeds_the_initial_weights(tmp_path):
 
 def new_loop(tmp_path, kind, config=CONFIG, **changes):
     given = options(tmp_path, config, **changes)
-    directory = model_directory.create(str(tmp_path / kind), config, given.vocab_file, CARDS[kind])
-    keras.utils.set_random_seed(3)
-    return start_lib.new_loop(
-        start_lib.check(given),
-        given,
-        strategy_lib.make("one_device"),
-        directory,
-        objectives.CLASSIFICATION,
-        start_lib.new_schedule(given, 7, 2),
-        {"seed": 3},
+    directory = model_directory.create(
+        str(tmp_path / kind), config, given.vocab_file, METADATA[kind]
     )
+    keras.utils.set_random_seed(3)
+    run = setup.Run(setup.check(given), strategies.make("one_device"), directory)
+    return run.new_loop(objectives.CLASSIFICATION, setup.new_schedule(given, 7, 2), {"seed": 3})
 
 
 def weights(loop):
@@ -251,18 +246,18 @@ def test_no_checkpoint_is_said_aloud(tmp_path, capsys):
 
 
 def test_the_schedule_is_the_one_asked_for(tmp_path):
-    plain = start_lib.new_schedule(options(tmp_path, learning_rate=0.5), 11, 3)
+    plain = setup.new_schedule(options(tmp_path, learning_rate=0.5), 11, 3)
     assert plain == Schedule(0.5, 11, 3, "linear", 1.0, 0.0)
     changes = {"lr_schedule": "polynomial", "lr_power": 0.5, "lr_end_ratio": 0.2}
-    asked = start_lib.new_schedule(options(tmp_path, learning_rate=0.5, **changes), 11, 3)
+    asked = setup.new_schedule(options(tmp_path, learning_rate=0.5, **changes), 11, 3)
     assert asked == Schedule(0.5, 11, 3, "polynomial", 0.5, 0.2)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("adamw", AdamW), ("lamb", LAMB)])
 def test_a_new_loop_has_the_optimizer_asked_for(tmp_path, name, kind):
     loop = new_loop(tmp_path, "classify", optimizer=name)
-    assert type(loop._optimizer) is kind
-    assert loop._optimizer.loss_scale is None
+    assert type(loop._update.optimizer) is kind
+    assert loop._update.optimizer.loss_scale is None
 
 
 def batches(num_batches):
@@ -278,9 +273,9 @@ def batches(num_batches):
 
 
 def test_float16_trains_and_skips_what_overflows(tmp_path, float32):
-    start_lib.set_up(options(tmp_path, dtype="float16"))
+    setup.set_up_devices(options(tmp_path, dtype="float16"))
     loop = new_loop(tmp_path, "classify", dtype="float16", learning_rate=1e-2)
-    before, loss_scale = weights(loop), loop._optimizer.loss_scale
+    before, loss_scale = weights(loop), loop._update.optimizer.loss_scale
     loss_scale.value.assign(2.0**40)
     loop.restore()
     meter = Meter([Phase(5, 7, 3, 1e-2)])
@@ -305,13 +300,13 @@ def test_trained_model_takes_the_best_weights_then_those_of_the_checkpoint(tmp_p
     folder = str(tmp_path / "other")
     of_checkpoint = write_checkpoint(folder, "classify", seed=5)
     given = options(tmp_path, init_checkpoint=folder)
-    start = start_lib.check(given)
+    inputs = setup.check(given)
     directory = model_directory.create(
-        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+        str(tmp_path / "run"), CONFIG, given.vocab_file, METADATA["classify"]
     )
 
     def found():
-        model = start_lib.trained_model(directory, start)
+        model = setup.trained_model(inputs, directory)
         return {variable.path: variable.numpy() for variable in model.variables}
 
     for name, value in found().items():
@@ -328,14 +323,14 @@ def test_outputs_of_a_checkpoint_come_in_the_order_of_the_task(tmp_path, capsys,
     folder = str(tmp_path / "other")
     of_checkpoint = write_checkpoint(folder, "classify")
     given = options(tmp_path, init_checkpoint=folder)
-    start = start_lib.check(given)
-    start = dataclasses.replace(
-        start, checkpoint=dataclasses.replace(start.checkpoint, labels=labels)
+    inputs = setup.check(given)
+    inputs = dataclasses.replace(
+        inputs, checkpoint=dataclasses.replace(inputs.checkpoint, labels=labels)
     )
     directory = model_directory.create(
-        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+        str(tmp_path / "run"), CONFIG, given.vocab_file, METADATA["classify"]
     )
-    model = start_lib.trained_model(directory, start)
+    model = setup.trained_model(inputs, directory)
     for variable in model.variables:
         wanted = of_checkpoint[variable.path]
         if variable.path.startswith("classifier/"):
@@ -350,30 +345,30 @@ def test_outputs_of_a_checkpoint_come_in_the_order_of_the_task(tmp_path, capsys,
 def test_trained_model_needs_weights_with_a_head(tmp_path):
     given = options(tmp_path)
     directory = model_directory.create(
-        str(tmp_path / "run"), CONFIG, given.vocab_file, CARDS["classify"]
+        str(tmp_path / "run"), CONFIG, given.vocab_file, METADATA["classify"]
     )
     with pytest.raises(InputError, match="holds no weights and --init_checkpoint is not given"):
-        start_lib.trained_model(directory, start_lib.check(given))
+        setup.trained_model(setup.check(given), directory)
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    start = start_lib.check(dataclasses.replace(given, init_checkpoint=folder))
+    inputs = setup.check(dataclasses.replace(given, init_checkpoint=folder))
     with pytest.raises(InputError, match=r"not in the file \(2\):\s+classifier/kernel"):
-        start_lib.trained_model(directory, start)
+        setup.trained_model(inputs, directory)
 
 
 @pytest.mark.parametrize(
     "make",
-    [start_lib.initial_model, lambda start, directory: start_lib.trained_model(directory, start)],
+    [setup.initial_model, setup.trained_model],
 )
 @pytest.mark.parametrize("num_texts", [1, 2])
 def test_a_pre_training_model_takes_the_heads_that_it_has(tmp_path, make, num_texts):
     folder = str(tmp_path / "pretrained")
     of_checkpoint = write_checkpoint(folder, "pretrain", num_texts=2)
     given = options(tmp_path, init_checkpoint=folder)
-    metadata = dataclasses.replace(CARDS["pretrain"], num_texts=num_texts)
+    metadata = dataclasses.replace(METADATA["pretrain"], num_texts=num_texts)
     directory = model_directory.prepare(str(tmp_path / "run"), CONFIG, given.vocab_file, metadata)
-    start = start_lib.check(given)
-    model = make(start, directory)
+    inputs = setup.check(given)
+    model = make(inputs, directory)
     assert any(v.path.startswith("next_sentence/") for v in model.variables) == (num_texts == 2)
     for variable in model.variables:
         np.testing.assert_array_equal(variable.numpy(), of_checkpoint[variable.path])

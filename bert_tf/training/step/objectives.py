@@ -1,112 +1,133 @@
-"""What each kind of model is trained for: its losses, their denominators and its accuracies.
+"""What each kind of model is trained for: its losses, what they are divided by, its accuracies.
 
-A loss is a (sum, count) pair. The counts of a batch depend on its labels alone, so the loop can
-add them up over pieces and replicas before the backward pass, and the mean is the global one.
+A loss is a (sum, count) pair. The counts of a batch depend on its labels alone, so an update adds
+them up over micro-batches and replicas before the backward pass, and the mean is the global one.
 """
 
-import dataclasses
-import functools
-from collections.abc import Callable
+import abc
 
 import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.modeling import losses
+from bert_tf.options.objectives import PRETRAINING_OBJECTIVES, PretrainingObjective
+
+Batch = dict[str, tf.Tensor]  # by the names of `features`
+SumAndCount = tuple[tf.Tensor, tf.Tensor]  # float32 scalars
 
 
-def _unchanged(batch):
-    return batch
-
-
-@dataclasses.dataclass(frozen=True)
-class Objective:
+class Objective(abc.ABC):
     """Losses of one kind of model.
 
     Attributes:
-      losses: names in `measure`'s result whose means are added up to the training loss.
-      counts: (prepared batch) to dict from each of those names to its count, float32 scalar.
-      measure: (outputs, prepared batch) to dict from name to (sum, count), losses and accuracies.
-      prepare: (batch of records) to the batch that the model and the two above take.
+      losses: names in what `measure` returns; the sum of their means is the training loss.
     """
 
-    losses: tuple
-    counts: Callable
-    measure: Callable
-    prepare: Callable = _unchanged
+    losses: tuple[str, ...] = ("loss",)
+
+    def prepare(self, batch: Batch) -> Batch:
+        """From a batch of records to the batch that the model, `counts` and `measure` take."""
+        return batch
+
+    def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """What each of `losses` is divided by, float32 scalars, told from a prepared batch."""
+        return {"loss": _num_rows(batch)}
+
+    @abc.abstractmethod
+    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
+        """Losses and accuracies of the model's outputs for a prepared batch."""
 
 
-@dataclasses.dataclass(frozen=True)
-class PretrainingObjective(Objective):
-    """What `--objective` names; see `PRETRAINING_OBJECTIVES`.
+class Pretraining(Objective):
+    """Masked or left-to-right LM, with or without a loss of text pairs; see `options.objectives`.
 
     Attributes:
-      has_pair: whether the examples are pairs of texts with a label; then the model has a head
-        for it, and rows are not packed.
-      is_causal: `is_causal` of the config it is for.
+      has_pair, is_causal: as `PretrainingObjective`'s.
     """
 
-    has_pair: bool = False
-    is_causal: bool = False
+    def __init__(self, choice: PretrainingObjective) -> None:
+        self.has_pair, self.is_causal = choice.has_pair, choice.is_causal
+        self._tokens, self._pair = choice.tokens, choice.pair
+        self.losses = tuple(f"{name}_loss" for name in (choice.tokens, choice.pair) if name)
 
     @property
-    def features(self):
-        """The features that records of it hold, without the `sequence_ids` of packed ones."""
+    def features(self) -> tuple[features.Feature, ...]:
+        """The features of its records, without the `sequence_ids` of packed ones."""
         label = features.NEXT_SENTENCE_LABELS
         return tuple(each for each in features.PRETRAINING if self.has_pair or each != label)
 
+    def prepare(self, batch: Batch) -> Batch:
+        return _every_next_token(batch) if self.is_causal else batch
 
-def _num_rows(batch):
-    return tf.cast(tf.shape(batch[features.WORD_IDS.name])[0], tf.float32)
+    def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
+        counts = [tf.reduce_sum(batch[features.MASKED_LM_WEIGHTS.name]), _num_rows(batch)]
+        return dict(zip(self.losses, counts, strict=False))
 
-
-def _hits(logits, labels):
-    hits = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), labels)
-    return tf.cast(hits, tf.float32)
-
-
-def _pretraining_counts(tokens, pair, batch):
-    counts = {f"{tokens}_loss": tf.reduce_sum(batch[features.MASKED_LM_WEIGHTS.name])}
-    return counts | ({f"{pair}_loss": _num_rows(batch)} if pair else {})
-
-
-def _measure_pretraining(tokens, pair, outputs, batch):
-    found = _measure_tokens(tokens, outputs["masked_lm_logits"], batch)
-    return found | (_measure_pair(pair, outputs["next_sentence_logits"], batch) if pair else {})
-
-
-def _measure_tokens(name, logits, batch):
-    ids = batch[features.MASKED_LM_IDS.name]
-    weights = batch[features.MASKED_LM_WEIGHTS.name]
-    hits = _hits(logits, ids) * weights  # [B P]
-    return {
-        f"{name}_loss": losses.masked_lm(logits, ids, weights),
-        f"{name}_accuracy": (tf.reduce_sum(hits), tf.reduce_sum(weights)),
-    }
+    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
+        logits = outputs["masked_lm_logits"]
+        ids = batch[features.MASKED_LM_IDS.name]
+        weights = batch[features.MASKED_LM_WEIGHTS.name]
+        hits = _hits(logits, ids) * weights  # [B P]
+        measured = {
+            f"{self._tokens}_loss": losses.masked_lm(logits, ids, weights),
+            f"{self._tokens}_accuracy": (tf.reduce_sum(hits), tf.reduce_sum(weights)),
+        }
+        if not self._pair:
+            return measured
+        logits = outputs["next_sentence_logits"]
+        labels = batch[features.NEXT_SENTENCE_LABELS.name]
+        return measured | {
+            f"{self._pair}_loss": losses.next_sentence(logits, labels),
+            f"{self._pair}_accuracy": (tf.reduce_sum(_hits(logits, labels)), _num_rows(batch)),
+        }
 
 
-def _measure_pair(name, logits, batch):
-    labels = batch[features.NEXT_SENTENCE_LABELS.name]
-    return {
-        f"{name}_loss": losses.next_sentence(logits, labels),
-        f"{name}_accuracy": (tf.reduce_sum(_hits(logits, labels)), _num_rows(batch)),
-    }
+class Classification(Objective):
+    """One label for each row."""
+
+    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
+        labels = batch[features.LABEL_IDS.name]
+        return {
+            "loss": losses.classification(outputs["logits"], labels),
+            "accuracy": (tf.reduce_sum(_hits(outputs["logits"], labels)), _num_rows(batch)),
+        }
 
 
-def restored_text(batch):
+class Regression(Objective):
+    """One number for each row."""
+
+    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
+        return {"loss": losses.regression(outputs["logits"], batch[features.LABEL_VALUES.name])}
+
+
+class Spans(Objective):
+    """The first and the last token of an answer."""
+
+    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
+        starts = batch[features.START_POSITIONS.name]
+        ends = batch[features.END_POSITIONS.name]
+        both = _hits(outputs["start_logits"], starts) * _hits(outputs["end_logits"], ends)
+        return {
+            "loss": losses.span(outputs["start_logits"], outputs["end_logits"], starts, ends),
+            "exact_spans": (tf.reduce_sum(both), _num_rows(batch)),
+        }
+
+
+def restored_text(batch: Batch) -> tf.Tensor:
     """The word ids before masking, int32 [B T]; a batch without labels was never masked."""
     word_ids = batch[features.WORD_IDS.name]
     if features.MASKED_LM_IDS.name not in batch:
         return word_ids
     positions = batch[features.MASKED_LM_POSITIONS.name]
-    there = tf.gather(word_ids, positions, batch_dims=1)  # [B P]
+    masked_ids = tf.gather(word_ids, positions, batch_dims=1)  # [B P]
     is_used = tf.cast(batch[features.MASKED_LM_WEIGHTS.name] > 0.0, tf.int32)
-    changes = (batch[features.MASKED_LM_IDS.name] - there) * is_used  # [B P]
-    # Unused slots say position 0. They add nothing to it, where a scatter would write over it.
-    places = tf.one_hot(positions, tf.shape(word_ids)[1], dtype=tf.int32)  # [B P T]
-    return word_ids + tf.reduce_sum(places * changes[:, :, tf.newaxis], axis=1)
+    changes = (batch[features.MASKED_LM_IDS.name] - masked_ids) * is_used  # [B P]
+    # Unused slots have position 0. They add nothing there, where a scatter would overwrite it.
+    one_hot = tf.one_hot(positions, tf.shape(word_ids)[1], dtype=tf.int32)  # [B P T]
+    return word_ids + tf.reduce_sum(one_hot * changes[:, :, tf.newaxis], axis=1)
 
 
-def _every_next_token(batch):
+def _every_next_token(batch: Batch) -> Batch:
     """The batch unmasked, each real token with the next one of its text as label, [B T].
 
     The first token of a text is never predicted, its last one predicts nothing.
@@ -125,62 +146,22 @@ def _every_next_token(batch):
     }
 
 
-def _next(values):
-    """[B T] one place to the left, 0 at the end."""
+def _next(values: tf.Tensor) -> tf.Tensor:
+    """[B T] one position to the left, 0 at the end."""
     return tf.concat([values[:, 1:], tf.zeros_like(values[:, :1])], axis=1)
 
 
-def _measure_classification(outputs, batch):
-    labels = batch[features.LABEL_IDS.name]
-    return {
-        "loss": losses.classification(outputs["logits"], labels),
-        "accuracy": (tf.reduce_sum(_hits(outputs["logits"], labels)), _num_rows(batch)),
-    }
+def _num_rows(batch: Batch) -> tf.Tensor:
+    return tf.cast(tf.shape(batch[features.WORD_IDS.name])[0], tf.float32)
 
 
-def _measure_regression(outputs, batch):
-    return {"loss": losses.regression(outputs["logits"], batch[features.LABEL_VALUES.name])}
+def _hits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """1.0 where the highest logit is the label's, shape of `labels`."""
+    hits = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), labels)
+    return tf.cast(hits, tf.float32)
 
 
-def _measure_spans(outputs, batch):
-    starts = batch[features.START_POSITIONS.name]
-    ends = batch[features.END_POSITIONS.name]
-    both = _hits(outputs["start_logits"], starts) * _hits(outputs["end_logits"], ends)
-    return {
-        "loss": losses.span(outputs["start_logits"], outputs["end_logits"], starts, ends),
-        "exact_spans": (tf.reduce_sum(both), _num_rows(batch)),
-    }
-
-
-def _rows_as_count(batch):
-    return {"loss": _num_rows(batch)}
-
-
-def _pretraining(tokens, pair=None, **kwargs):
-    """An objective of losses `TOKENS_loss` and, where `pair` is a name, `PAIR_loss`."""
-    return PretrainingObjective(
-        losses=tuple(f"{name}_loss" for name in (tokens, pair) if name),
-        counts=functools.partial(_pretraining_counts, tokens, pair),
-        measure=functools.partial(_measure_pretraining, tokens, pair),
-        has_pair=pair is not None,
-        **kwargs,
-    )
-
-
-_left_to_right = functools.partial(
-    _pretraining, "left_to_right", prepare=_every_next_token, is_causal=True
-)
-
-# BERT section 3.1; without pairs as RoBERTa (arXiv 1907.11692, section 4.2); sentence order as
-# ALBERT (arXiv 1909.11942, section 3.1); the left-to-right models of BERT section 5.1.
-PRETRAINING_OBJECTIVES = {
-    "mlm_nsp": _pretraining("masked_lm", "next_sentence"),
-    "mlm": _pretraining("masked_lm"),
-    "mlm_sop": _pretraining("masked_lm", "sentence_order"),
-    "ltr": _left_to_right(),
-    "ltr_nsp": _left_to_right("next_sentence"),
-}
-PRETRAINING = PRETRAINING_OBJECTIVES["mlm_nsp"]
-CLASSIFICATION = Objective(("loss",), _rows_as_count, _measure_classification)
-REGRESSION = Objective(("loss",), _rows_as_count, _measure_regression)
-SPANS = Objective(("loss",), _rows_as_count, _measure_spans)
+PRETRAINING = {name: Pretraining(choice) for name, choice in PRETRAINING_OBJECTIVES.items()}
+CLASSIFICATION = Classification()
+REGRESSION = Regression()
+SPANS = Spans()

@@ -1,44 +1,53 @@
-"""Computing the layers' insides anew in the backward pass, so that they need not be kept."""
+"""Recomputation of the layers' activations in the backward pass, which saves their memory."""
+
+from collections.abc import Callable, Sequence
 
 import keras
 import tensorflow as tf
 
+from bert_tf.modeling.encoder import Encoder
 
-def set_up(encoder, *, recompute, is_compiled):
-    """Has an encoder compute its layers' insides anew in the backward pass, or not.
+Function = Callable[[tf.Tensor], tf.Tensor]
+
+
+def set_up(encoder: Encoder, *, recompute: bool, is_compiled: bool) -> None:
+    """Makes an encoder recompute its layers' activations in the backward pass, or keep them.
 
     Args:
-      encoder: `modeling.encoder.Encoder`.
-      recompute: bool.
-      is_compiled: bool, whether XLA compiles what the encoder is trained in.
+      is_compiled: whether XLA compiles what the encoder is trained in.
     """
     encoder.recompute = recompute
     encoder.remat = compiled_remat if is_compiled else keras.remat
 
 
-def compiled_remat(function):
-    """`keras.remat` for what XLA compiles, of one argument and one result.
+def compiled_remat(function: Function) -> Function:
+    """`keras.remat` for what XLA compiles, for a function of one argument.
 
     Args:
-      function: callable from a float tensor to a float [N M] of at least one element.
+      function: from a float tensor to a float [N M] of at least one element.
 
     Returns:
-      callable, the same function, which keeps its argument alone for the backward pass.
+      the same function, which keeps only its argument for the backward pass.
     """
 
     @tf.custom_gradient
-    def call(x):
-        def gradient(upstream, variables=()):
-            # The same operations on the same input XLA makes once, and keeps their results. So the
-            # input gets a zero added that hangs on the gradient. `keras.remat` does that too, but
-            # the compiler for TPUs sees through its zero, and the one for CPUs drops optimization
-            # barriers. This zero is a one where the gradient is NaN, which none can rule out.
+    def call(x: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        def gradient(
+            upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()
+        ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            # XLA would compute the same operations on the same input once, and keep their results.
+            # So a zero that depends on the gradient is added to the input. `keras.remat` does that
+            # too, but the compiler for TPUs sees through its zero, and the one for CPUs drops
+            # optimization barriers. This zero is a one where the gradient is NaN, which no
+            # compiler can rule out.
             again = x + tf.cast(tf.math.is_nan(upstream[0, 0]), x.dtype)
             with tf.GradientTape() as tape:
                 tape.watch([again, *variables])
                 result = function(again)
-            found = tape.gradient(result, [again, *variables], output_gradients=upstream)
-            return found[0], found[1:]
+            of_x, *of_variables = tape.gradient(
+                result, [again, *variables], output_gradients=upstream
+            )
+            return of_x, of_variables
 
         return function(x), gradient
 

@@ -1,209 +1,238 @@
-"""One update: gradients of the global batch, summed over pieces and replicas, then applied.
+"""One update of the weights; `Update.on_replica` is all of it, in order.
 
-Everything here runs on the replicas, in a graph. With batches of static shapes (`with_shapes`)
-nothing in it needs the host, and XLA can compile all of it.
+It runs on every replica, in a graph. With batches of static shapes nothing in it needs the host, so
+XLA can compile the whole of it.
 """
 
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import keras
 import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.modeling import dropout
-from bert_tf.records.read import micro_batches
+from bert_tf.records.read.micro_batches import BUCKET, ROW_NUMBERS, shortened
+from bert_tf.training.optimization.optimizer import Optimizer
+from bert_tf.training.step.objectives import Objective, SumAndCount
 
-# Beside the features of a piece from the host, int32 [b]: the rows' places in the global batch.
-ROW_NUMBERS = "row_numbers"
-# Scalars of an update beside losses and accuracies: real tokens, and all that were computed.
+# Scalars of an update in addition to losses and accuracies: real tokens, and positions computed.
 AMOUNTS = ("num_tokens", "num_positions")
+
+Batch = dict[str, tf.Tensor]  # by the names of `features`
+Gradients = dict[int, tf.Tensor]  # by the index of the variable; only of those that have one
+
+
+class StaticShapes(NamedTuple):
+    """Shapes of the batches that `tf.data` feeds to the devices.
+
+    Attributes:
+      specification: `tf.TensorSpec` of each feature of a replica's share of a batch.
+      lengths: tokens that a micro-batch may have, ascending; see `micro_batches.buckets`.
+    """
+
+    specification: dict[str, tf.TensorSpec]
+    lengths: tuple[int, ...]
 
 
 class Update:
-    """Makes updates of `model` with `optimizer` for `objective` under `strategy`.
+    """Updates `model` with `optimizer` for `objective` under `strategy`.
 
     Args:
       model: a model of `modeling.models`, made under the strategy's scope.
-      objective: `objectives.Objective`.
-      optimizer: `optimizer.Optimizer`, made under the strategy's scope.
-      strategy: `tf.distribute.Strategy`.
-      random_seed: int, of the dropout masks.
-      jit_compile: bool, whether XLA compiles updates of static shapes. One replica: the whole
-        update. Several: each replica's gradients, but neither their sum over the replicas nor the
+      optimizer: made under the strategy's scope.
+      random_seed: of the dropout masks.
+      jit_compile: whether XLA compiles updates of static shapes. One replica: the whole update.
+        Several: each replica's gradients, but neither their sum over the replicas nor the
         optimizer. False on TPUs, where everything is compiled anyway.
 
     Attributes:
-      variables: list of `tf.Variable`, the weights.
+      variables: the weights.
     """
 
-    def __init__(self, model, objective, optimizer, strategy, *, random_seed, jit_compile=False):
+    def __init__(
+        self,
+        model: keras.Model,
+        objective: Objective,
+        optimizer: Optimizer,
+        strategy: tf.distribute.Strategy,
+        *,
+        random_seed: int,
+        jit_compile: bool = False,
+    ) -> None:
+        self.model, self.optimizer, self.strategy = model, optimizer, strategy
         self.variables = [variable.value for variable in model.trainable_variables]
-        self._model = model
         self._objective = objective
-        self._optimizer = optimizer
-        self._strategy = strategy
         self._seed = random_seed
-        self._compiles_whole = jit_compile and strategy.num_replicas_in_sync == 1
-        # A graph of its own, so that a batch of four pieces does not trace the model four times.
-        self._measure = tf.function(self._measure_piece, reduce_retracing=True)
-        self._static_gradients = self._gradients
-        if jit_compile and not self._compiles_whole:
-            self._static_gradients = tf.function(self._gradients, jit_compile=True)
+        # Traced once for all micro-batches of a shape.
+        self._measure_traced = tf.function(self._measure)
+        self._sum_static = self._sum_gradients
+        self.compiles_whole = jit_compile and strategy.num_replicas_in_sync == 1
+        if jit_compile and not self.compiles_whole:
+            self._sum_static = tf.function(self._sum_gradients, jit_compile=True)
 
-    def from_host(self, batch, update):
-        """An update of open shapes.
-
-        Args:
-          batch: list of one tuple of pieces for each replica of this process; see `loop.Loop.run`.
-          update: int64 scalar, its number.
-
-        Returns:
-          dict of float32 scalars.
-        """
-
-        def gradients_of(*args):
-            return self._gradients_of_piece(*args, self._measure)
-
-        def replica_update():
-            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-            pieces = batch[int(tf.get_static_value(replica)) % len(batch)]
-            rows = [piece.get(ROW_NUMBERS) for piece in pieces]
-            return self._on_replica(pieces, rows, update, gradients_of, self._gradients)
-
-        return self._on_first_of_all(replica_update)
-
-    def with_shapes(self, specification, lengths):
-        """The update of static shapes.
+    def __call__(
+        self, batch: Any, number: tf.Tensor, shapes: StaticShapes | None = None
+    ) -> dict[str, tf.Tensor]:
+        """Makes an update.
 
         Args:
-          specification: dict of `tf.TensorSpec`, of a replica's share of a batch.
-          lengths: tuple of int, the lengths that pieces may have, see `micro_batches.buckets`.
+          batch: the global batch. Without `shapes`, from the host: a list with a tuple of
+            micro-batches for each replica of this process. With `shapes`, as a distributed dataset
+            gives it: for each replica a dict of [K b ...], its K micro-batches.
+          number: int64 scalar, of the update, from 1.
 
         Returns:
-          callable from (batch as a distributed dataset gives it, number of the update) to dict of
-          float32 scalars.
+          float32 scalars of the global batch: means of losses and accuracies, `AMOUNTS`, the norm
+          of the gradients and the learning rate.
         """
+        return self._run(lambda share: self.on_replica(share, number, shapes), batch)
 
-        def gradients_of(piece, seed, rows, counts):
-            chosen = piece.pop(micro_batches.BUCKET)
-            # The backward pass too stands in each branch: XLA has no gradient of a choice between
-            # arrays of different shapes.
-            branches = [
-                lambda length=length: self._gradients_of_piece(
-                    micro_batches.shortened(piece, length), seed, rows, counts, self._measure_piece
-                )
-                for length in lengths
-            ]
-            return branches[0]() if len(branches) == 1 else tf.switch_case(chosen, branches)
+    def with_static_shapes(self, shapes: StaticShapes) -> tf.types.experimental.Callable:
+        """The update of batches of these shapes, compiled by XLA where that is asked for."""
 
-        def replica_update(share, update):
-            # A distributed dataset may have forgotten the shapes. Not by `tf.ensure_shape`, which
-            # marks them as dynamic for XLA.
-            share = {name: tf.reshape(x, specification[name].shape) for name, x in share.items()}
-            num_pieces, num_rows = share[features.WORD_IDS.name].shape[:2]
-            replicas = self._strategy.num_replicas_in_sync
-            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-            pieces = [{name: x[k] for name, x in share.items()} for k in range(num_pieces)]
-            # The places that `micro_batches.Cut` gives them in the sorted global batch.
-            rows = [
-                (k * replicas + replica) * num_rows + tf.range(num_rows) for k in range(num_pieces)
-            ]
-            return self._on_replica(pieces, rows, update, gradients_of, self._static_gradients)
+        def update(batch: Any, number: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self(batch, number, shapes)
 
-        def apply(batch, update):
-            return self._on_first_of_all(replica_update, (batch, update))
+        return tf.function(update, jit_compile=True) if self.compiles_whole else update
 
-        return tf.function(apply, jit_compile=True) if self._compiles_whole else apply
+    def on_replica(
+        self, batch: Any, number: tf.Tensor, shapes: StaticShapes | None
+    ) -> dict[str, tf.Tensor]:
+        """The update on one replica, from its micro-batches to new weights; see `__call__`."""
+        replica = tf.distribute.get_replica_context()
+        micro_batches = _of_device(batch, shapes) if shapes else _of_host(batch, replica)
+        seeds = self._dropout_seeds(micro_batches, number)
+        # The losses are divided by the counts of the global batch, which its labels tell.
+        counts = replica.all_reduce("SUM", _sum(map(self._counts, micro_batches)))
 
-    def parameter_norm(self):
-        """float32 scalar, the global norm of the weights."""
-        return self._on_first_of_all(lambda: tf.linalg.global_norm(self.variables))
+        if shapes:
+            sums, gradients = self._sum_static(micro_batches, seeds, counts, shapes.lengths)
+        else:
+            sums, gradients = self._sum_gradients(micro_batches, seeds, counts)
+        if replica.num_replicas_in_sync > 1:
+            gradients = replica.all_reduce("SUM", gradients)
 
-    def _on_first_of_all(self, function, args=()):
-        """Calls `function` on every replica; what the first one of this process returns."""
-        options = tf.distribute.RunOptions(experimental_enable_dynamic_batch_size=False)
-        results = self._strategy.run(function, args=args, options=options)
-        return tf.nest.map_structure(
-            lambda value: self._strategy.experimental_local_results(value)[0], results
+        learning_rate = self.optimizer.learning_rate(number)
+        gradient_norm = self.optimizer.apply(  # which clips them first
+            [gradients.get(index) for index in range(len(self.variables))], self.variables, number
         )
+        sums = replica.all_reduce("SUM", sums)
+        amounts = {name: sums.pop(name)[0] for name in AMOUNTS}
+        means = {name: total / tf.maximum(count, 1.0) for name, (total, count) in sums.items()}
+        loss = tf.add_n([means[name] for name in self._objective.losses])
+        rates = {"gradient_norm": gradient_norm, "learning_rate": learning_rate}
+        return means | {"loss": loss} | rates | amounts
 
-    def _on_replica(self, pieces, rows, update, gradients_of_piece, gradients):
-        context = tf.distribute.get_replica_context()
-        counts = [self._objective.counts(self._objective.prepare(piece)) for piece in pieces]
-        counts = context.all_reduce("SUM", _sum_dicts(counts))
-        seeds = [
-            self._dropout_seed(update, index, len(pieces), numbers)
-            for index, numbers in enumerate(rows)
+    def _sum_gradients(
+        self,
+        micro_batches: Sequence[Batch],
+        seeds: Sequence[tf.Tensor],
+        counts: dict[str, tf.Tensor],
+        lengths: Sequence[int] = (),
+    ) -> tuple[dict[str, SumAndCount], Gradients]:
+        """What `_measure` gives and the gradients, both summed over the micro-batches."""
+        measured: list[dict[str, SumAndCount]] = []
+        gradients: Gradients = {}
+        for micro_batch, seed in zip(micro_batches, seeds, strict=True):
+            # One after the other: the memory of one is free before the next one needs it.
+            with tf.control_dependencies(list(gradients.values())):
+                micro_batch = tf.nest.map_structure(tf.identity, micro_batch)
+            sums, added = self._choose_length(micro_batch, seed, counts, lengths)
+            measured.append(sums)
+            gradients = {i: gradients[i] + g if gradients else g for i, g in added.items()}
+        return _sum(measured), gradients
+
+    def _choose_length(
+        self,
+        micro_batch: Batch,
+        seed: tf.Tensor,
+        counts: dict[str, tf.Tensor],
+        lengths: Sequence[int],
+    ) -> tuple[dict[str, SumAndCount], Gradients]:
+        """`_differentiate` at the length of the micro-batch's bucket, if there are several."""
+        if not lengths:
+            return self._differentiate(micro_batch, seed, counts)
+        # Each branch holds its backward pass too: XLA cannot differentiate a choice between arrays
+        # of different shapes.
+        branches = [
+            lambda length=length: self._differentiate(shortened(micro_batch, length), seed, counts)
+            for length in lengths
         ]
-        measures, dense = gradients(pieces, rows, seeds, counts, gradients_of_piece)
-        if context.num_replicas_in_sync > 1:
-            dense = context.all_reduce("SUM", dense)
-        rate = self._optimizer.learning_rate(update)
-        norm = self._optimizer.apply(
-            [dense.get(i) for i in range(len(self.variables))], self.variables, update
-        )
-        totals = context.all_reduce("SUM", measures)
-        amounts = {name: totals.pop(name)[0] for name in AMOUNTS}
-        means = {name: total / tf.maximum(count, 1.0) for name, (total, count) in totals.items()}
-        return means | {
-            "loss": tf.add_n([means[name] for name in self._objective.losses]),
-            "gradient_norm": norm,
-            "learning_rate": rate,
-            **amounts,
-        }
+        bucket = micro_batch[BUCKET]
+        return branches[0]() if len(branches) == 1 else tf.switch_case(bucket, branches)
 
-    def _gradients(self, pieces, rows, seeds, counts, gradients_of_piece):
-        """(sums of what is measured, gradients) of all pieces; see `_gradients_of_piece`."""
-        measures, dense = [], {}
-        for piece, numbers, seed in zip(pieces, rows, seeds, strict=True):
-            # One after the other, so that a piece's memory is free before the next one's is used.
-            with tf.control_dependencies(list(dense.values())):
-                piece = tf.nest.map_structure(tf.identity, piece)
-            found, gradients = gradients_of_piece(piece, seed, numbers, counts)
-            measures.append(found)
-            dense = {i: dense[i] + g if dense else g for i, g in gradients.items()}
-        return _sum_dicts(measures), dense
-
-    def _gradients_of_piece(self, piece, seed, rows, counts, measure):
-        """What a piece adds to the gradients of the global batch.
-
-        Returns:
-          (dict of `measure`, dict from the place of a variable to its dense gradient); variables
-          that no loss depends on are left out.
-        """
+    def _differentiate(
+        self, micro_batch: Batch, seed: tf.Tensor, counts: dict[str, tf.Tensor]
+    ) -> tuple[dict[str, SumAndCount], Gradients]:
+        """What `_measure` gives for a micro-batch, and its part of the global gradients, dense."""
         with tf.GradientTape() as tape:
-            found = measure(piece, seed, rows)
+            sums = self._measure_traced(micro_batch, seed)
             # A batch without a single prediction has loss 0, not 0 / 0.
-            losses = (
-                found[name][0] / tf.maximum(counts[name], 1.0) for name in self._objective.losses
-            )
-            scaled = self._optimizer.scaled(tf.add_n(list(losses)))
-        gradients = enumerate(tape.gradient(scaled, self.variables))
-        return found, {i: tf.convert_to_tensor(g) for i, g in gradients if g is not None}
+            names = self._objective.losses
+            losses = [sums[name][0] / tf.maximum(counts[name], 1.0) for name in names]
+            loss = self.optimizer.scaled(tf.add_n(losses))
+        gradients = enumerate(tape.gradient(loss, self.variables))
+        return sums, {i: tf.convert_to_tensor(g) for i, g in gradients if g is not None}
 
-    def _measure_piece(self, piece, seed, rows):
-        """Dict from name to (sum, count) of a piece: losses, accuracies and amounts."""
-        batch = self._objective.prepare(piece)
-        with dropout.step_seed(seed, rows=rows):
-            outputs = self._model(batch, training=True)
-        mask = tf.cast(piece[features.MASK.name], tf.float32)
+    def _measure(self, micro_batch: Batch, seed: tf.Tensor) -> dict[str, SumAndCount]:
+        """Losses and accuracies of a micro-batch, and `AMOUNTS`, whose counts mean nothing."""
+        batch = self._objective.prepare(micro_batch)
+        with dropout.step_seed(seed, rows=micro_batch.get(ROW_NUMBERS)):
+            outputs = self.model(batch, training=True)
+        mask = tf.cast(micro_batch[features.MASK.name], tf.float32)
         one = tf.constant(1.0)
         return self._objective.measure(outputs, batch) | {
             "num_tokens": (tf.reduce_sum(mask), one),
             "num_positions": (tf.cast(tf.size(mask), tf.float32), one),
         }
 
-    def _dropout_seed(self, update, piece, num_pieces, rows):
-        """int32 [2], its own for every update; without numbers of rows, for every piece too."""
-        seed = _folded([self._seed, 0], tf.cast(update, tf.int32))
-        if rows is not None:
-            return seed
+    def _counts(self, micro_batch: Batch) -> dict[str, tf.Tensor]:
+        """What each loss of a micro-batch is divided by."""
+        return self._objective.counts(self._objective.prepare(micro_batch))
+
+    def _dropout_seeds(self, micro_batches: Sequence[Batch], number: tf.Tensor) -> list[tf.Tensor]:
+        """int32 [2] for each micro-batch: one for all if their rows have numbers."""
+        seed = _folded([self._seed, 0], tf.cast(number, tf.int32))
+        if ROW_NUMBERS in micro_batches[0]:
+            return [seed] * len(micro_batches)
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        return _folded(seed, replica * num_pieces + piece)
+        first = replica * len(micro_batches)
+        return [_folded(seed, first + index) for index in range(len(micro_batches))]
+
+    def parameter_norm(self) -> tf.Tensor:
+        """The global norm of the weights, float32 scalar."""
+        return self._run(lambda: tf.linalg.global_norm(self.variables))
+
+    def _run(self, function: tf.types.experimental.Callable, *args: Any) -> tf.Tensor:
+        """Calls `function` on every replica; returns what this process's first one returns."""
+        options = tf.distribute.RunOptions(experimental_enable_dynamic_batch_size=False)
+        results = self.strategy.run(function, args=args, options=options)
+        return tf.nest.map_structure(
+            lambda value: self.strategy.experimental_local_results(value)[0], results
+        )
 
 
-def _folded(seed, number):
-    # By name: TensorFlow would choose another algorithm on a TPU, and masks would be others there.
+def _of_host(batch: Sequence, replica: tf.distribute.ReplicaContext) -> list[Batch]:
+    """A replica's micro-batches of those of all replicas of this process."""
+    number = int(tf.get_static_value(replica.replica_id_in_sync_group))
+    return list(batch[number % len(batch)])
+
+
+def _of_device(share: Batch, shapes: StaticShapes) -> list[Batch]:
+    """A replica's micro-batches from its share of a batch, dict of [K b ...]."""
+    # A distributed dataset may have lost the shapes. Not by `tf.ensure_shape`, which marks them as
+    # dynamic for XLA.
+    share = {name: tf.reshape(x, shapes.specification[name].shape) for name, x in share.items()}
+    num_micro_batches = share[features.WORD_IDS.name].shape[0]
+    return [{name: x[k] for name, x in share.items()} for k in range(num_micro_batches)]
+
+
+def _folded(seed: Any, number: tf.Tensor) -> tf.Tensor:
+    # By name: TensorFlow would choose another algorithm on a TPU, and draw other masks there.
     return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")
 
 
-def _sum_dicts(dicts):
+def _sum(dicts: Iterable[dict]) -> dict:
     """Adds dicts of equal structure leaf by leaf."""
     return tf.nest.map_structure(lambda *values: tf.add_n(values), *dicts)

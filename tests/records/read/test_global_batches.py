@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.errors import InputError
-from bert_tf.examples.masking import Settings
+from bert_tf.examples.choices import MaskSettings
 from bert_tf.records import check
 from bert_tf.records.read import global_batches
 from bert_tf.records.read.dynamic_masking import DynamicMasker
@@ -73,8 +73,10 @@ def paths(tmp_path_factory):
     return write(tmp_path_factory.mktemp("records"))
 
 
-def masker(unit="piece", limit=3, seed=17):
-    settings = Settings(masked_lm_prob=0.3, max_predictions_per_seq=limit, unit=unit)
+def masker(granularity="token", limit=3, seed=17):
+    settings = MaskSettings(
+        masked_lm_prob=0.3, max_predictions_per_seq=limit, granularity=granularity
+    )
     return DynamicMasker(VOCABULARY, settings, seed)
 
 
@@ -125,15 +127,17 @@ def test_slices_and_restarts_give_the_same_batches(paths, num_slices, start_batc
 @pytest.mark.parametrize(
     ("num_workers", "num_replicas", "start_batch"), [(1, 1, 3), (2, 1, 0), (1, 3, 3), (3, 2, 4)]
 )
-def test_pieces_are_alike_for_every_worker(paths, num_workers, num_replicas, start_batch, make):
-    """Piece by piece, the rows of all replicas are the sorted batch of one replica."""
-    arguments = {"num_pieces": 2, "length_buckets": (7, 9)}
-    whole = taken(reader(paths, masker=make()).pieces(**arguments), 7)[start_batch:]
+def test_micro_batches_are_alike_for_every_worker(
+    paths, num_workers, num_replicas, start_batch, make
+):
+    """By micro-batch, the rows of all replicas are the sorted batch of one replica."""
+    arguments = {"num_micro_batches": 2, "length_buckets": (7, 9)}
+    whole = taken(reader(paths, masker=make()).micro_batches(**arguments), 7)[start_batch:]
     size = BATCH_SIZE // num_workers
     shares = []
     for first in range(0, BATCH_SIZE, size):
         found = taken(
-            reader(paths, masker=make()).pieces(
+            reader(paths, masker=make()).micro_batches(
                 start_batch, first_row=first, num_rows=size, num_replicas=num_replicas, **arguments
             ),
             (7 - start_batch) * num_replicas,
@@ -146,23 +150,28 @@ def test_pieces_are_alike_for_every_worker(paths, num_workers, num_replicas, sta
         assert_equal(joined(parts, 1), batch)
 
 
-def test_pieces_are_sorted_and_as_long_as_their_longest_row_needs(paths):
+def test_micro_batches_are_sorted_and_as_long_as_their_longest_row_needs(paths):
     buckets = (6, 8, 11)
     in_order = taken(reader(paths).batches(), 9)
-    for num_pieces in (1, 3, 4):
-        found = taken(reader(paths).pieces(num_pieces=num_pieces, length_buckets=buckets[:2]), 9)
-        for batch, pieces in zip(in_order, found, strict=True):
+    for num_micro_batches in (1, 3, 4):
+        found = taken(
+            reader(paths).micro_batches(
+                num_micro_batches=num_micro_batches, length_buckets=buckets[:2]
+            ),
+            9,
+        )
+        for batch, cut in zip(in_order, found, strict=True):
             order = np.argsort(batch["input_mask"].sum(axis=1), kind="stable")
-            flat = np.reshape(numbers([pieces])[0], -1)
+            flat = np.reshape(numbers([cut])[0], -1)
             assert flat.tolist() == np.array(numbers([batch])[0])[order].tolist()
-            longest = pieces["input_mask"].sum(axis=2).max(axis=1)
+            longest = cut["input_mask"].sum(axis=2).max(axis=1)
             expected = [min(bucket for bucket in buckets if bucket >= size) for size in longest]
-            assert [buckets[place] for place in pieces["length_bucket"]] == expected
+            assert [buckets[index] for index in cut["length_bucket"]] == expected
 
 
 def test_with_one_length_a_batch_stays_as_it_comes(paths):
     in_order = taken(reader(paths).batches(), 5)
-    found = taken(reader(paths).pieces(num_pieces=3), 5)
+    found = taken(reader(paths).micro_batches(num_micro_batches=3), 5)
     assert [np.reshape(each, -1).tolist() for each in numbers(found)] == numbers(in_order)
     assert all(batch["length_bucket"].tolist() == [0, 0, 0] for batch in found)
 
@@ -171,8 +180,8 @@ def test_with_one_length_a_batch_stays_as_it_comes(paths):
     ("make", "sizes"), [(lambda: None, None), (masker, SIZES), (lambda: masker("word"), None)]
 )
 def test_shapes_are_static(tmp_path, make, sizes):
-    found = reader(write(tmp_path, sizes), masker=make()).pieces(
-        num_pieces=2, length_buckets=(7,), first_row=4, num_rows=8
+    found = reader(write(tmp_path, sizes), masker=make()).micro_batches(
+        num_micro_batches=2, length_buckets=(7,), first_row=4, num_rows=8
     )
     static = {
         name: (spec.dtype.name, spec.shape.as_list()) for name, spec in found.element_spec.items()
@@ -185,6 +194,7 @@ def test_shapes_are_static(tmp_path, make, sizes):
         "masked_lm_ids": ("int32", [2, 4, 3]),
         "masked_lm_weights": ("float32", [2, 4, 3]),
         "next_sentence_labels": ("int32", [2, 4]),
+        "row_numbers": ("int32", [2, 4]),
         "length_bucket": ("int32", [2]),
     }
 
@@ -194,11 +204,11 @@ def test_replicas_get_their_shares_from_a_distributed_dataset(paths):
 
     def make(context):
         assert context.num_input_pipelines == 1
-        return reader(paths).pieces(num_pieces=2, length_buckets=(7,), num_replicas=2)
+        return reader(paths).micro_batches(num_micro_batches=2, length_buckets=(7,), num_replicas=2)
 
     iterator = iter(strategy.distribute_datasets_from_function(make))
     shares = [strategy.experimental_local_results(next(iterator)) for _ in range(3)]
-    whole = taken(reader(paths).pieces(num_pieces=2, length_buckets=(7,)), 3)
+    whole = taken(reader(paths).micro_batches(num_micro_batches=2, length_buckets=(7,)), 3)
     for batch, replicas in zip(whole, shares, strict=True):
         for replica, share in enumerate(replicas):
             rows = slice(3 * replica, 3 * replica + 3)
@@ -225,12 +235,12 @@ def test_records_of_every_kind(tmp_path, sizes, arguments):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "is_masked", "unit"),
-    [(SIZES, True, "piece"), (None, True, "word"), (SIZES, False, "word"), (None, False, "piece")],
+    ("sizes", "is_masked", "granularity"),
+    [(SIZES, True, "token"), (None, True, "word"), (SIZES, False, "word"), (None, False, "token")],
 )
-def test_masks_are_drawn_anew(tmp_path, sizes, is_masked, unit):
+def test_masks_are_drawn_again(tmp_path, sizes, is_masked, granularity):
     """From masked records and from others; every epoch other ones; P need not be theirs."""
-    made = reader(write(tmp_path, sizes, is_masked=is_masked), masker=masker(unit, limit=5))
+    made = reader(write(tmp_path, sizes, is_masked=is_masked), masker=masker(granularity, limit=5))
     drawn = {number: set() for number in range(NUM_RECORDS)}
     for batch in taken(made.batches(), 30):
         assert batch["masked_lm_ids"].shape == (BATCH_SIZE, 5)

@@ -12,7 +12,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.modeling import models
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices.strategies import mirrored
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.optimizer import AdamW
@@ -20,6 +20,7 @@ from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.phases import Phase
 from bert_tf.training.step import objectives
 from bert_tf.training.step.loop import Loop
+from bert_tf.training.step.update import Update
 
 NUM_STEPS, NUM_ROWS, BATCH_SIZE = 7, 29, 8
 
@@ -53,27 +54,19 @@ def rows():
 
 def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, identity=None):
     keras.utils.set_random_seed(3)
-    strategy = strategy_lib.mirrored([f"/cpu:{i}" for i in range(replicas)])
+    strategy = mirrored([f"/cpu:{i}" for i in range(replicas)])
     with strategy.scope():
         model = models.ClassifierModel(config(dropout), num_classes=3)
         optimizer = AdamW(
             [variable.value for variable in model.trainable_variables],
             Schedule(2e-3, NUM_STEPS, 2),
-            roles=parameter_groups.of(model),
+            groups=parameter_groups.of(model),
             weight_decay_rate=0.01,
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work
         )
-    loop = Loop(
-        model=model,
-        objective=objectives.CLASSIFICATION,
-        optimizer=optimizer,
-        strategy=strategy,
-        directory=str(directory),
-        random_seed=seed,
-        save_steps=save_steps,
-        identity=identity or {"seed": seed},
-    )
+    update = Update(model, objectives.CLASSIFICATION, optimizer, strategy, random_seed=seed)
+    loop = Loop(update, str(directory), identity or {"seed": seed}, save_steps=save_steps)
     loop.restore()
     return loop
 
@@ -82,13 +75,13 @@ def run(loop, batches, num_steps, after_update=None):
     loop.run(batches, num_steps, Meter([Phase(17, NUM_STEPS, BATCH_SIZE, 2e-3)]), after_update)
 
 
-def batches(replicas=1, pieces=1, first_step=0):
+def batches(replicas=1, micro_batches=1, first_step=0):
     return batching.training_batches(
         rows(),
         batch_size=BATCH_SIZE,
         random_seed=11,
         replicas=replicas,
-        num_pieces=pieces,
+        num_micro_batches=micro_batches,
         first_step=first_step,
     )
 
@@ -97,9 +90,9 @@ def weights(loop):
     return {v.path: v.numpy() for v in loop.model.trainable_variables}
 
 
-def trained(directory, replicas=1, pieces=1):
+def trained(directory, replicas=1, micro_batches=1):
     loop = make_loop(directory, replicas)
-    run(loop, batches(replicas, pieces), NUM_STEPS)
+    run(loop, batches(replicas, micro_batches), NUM_STEPS)
     return weights(loop)
 
 
@@ -109,9 +102,11 @@ def whole(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("whole"))
 
 
-@pytest.mark.parametrize(("replicas", "pieces"), [(1, 3), (2, 1), (4, 2)])
-def test_weights_do_not_depend_on_replicas_or_pieces(whole, tmp_path, replicas, pieces):
-    found = trained(tmp_path, replicas, pieces)
+@pytest.mark.parametrize(("replicas", "micro_batches"), [(1, 3), (2, 1), (4, 2)])
+def test_weights_do_not_depend_on_replicas_or_micro_batches(
+    whole, tmp_path, replicas, micro_batches
+):
+    found = trained(tmp_path, replicas, micro_batches)
     assert found.keys() == whole.keys()
     for name, expected in whole.items():
         np.testing.assert_allclose(found[name], expected, atol=1e-6, err_msg=name)
@@ -124,14 +119,14 @@ def test_training_changes_every_weight(whole, tmp_path):
 
 def test_a_restart_goes_on_bit_for_bit_with_dropout(tmp_path):
     straight = make_loop(tmp_path / "straight", dropout=0.3)
-    run(straight, batches(pieces=2), NUM_STEPS)
+    run(straight, batches(micro_batches=2), NUM_STEPS)
 
     killed = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
     with pytest.raises(KeyboardInterrupt):
-        run(killed, interrupted(batches(pieces=2), after=5), NUM_STEPS)
+        run(killed, interrupted(batches(micro_batches=2), after=5), NUM_STEPS)
     again = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
     assert again.step == 3
-    run(again, batches(pieces=2, first_step=3), NUM_STEPS)
+    run(again, batches(micro_batches=2, first_step=3), NUM_STEPS)
 
     expected = weights(straight)
     for name, value in weights(again).items():
@@ -147,8 +142,8 @@ def test_dropout_masks_differ_between_replicas_and_steps(tmp_path):
     loop = make_loop(tmp_path, replicas=2, dropout=0.3)
 
     @tf.function
-    def seeds(update):
-        values = loop._strategy.run(lambda: loop._update._dropout_seed(update, 0, 1, None))
+    def seeds(number):
+        values = loop._strategy.run(lambda: loop._update._dropout_seeds([{}], number)[0])
         return loop._strategy.experimental_local_results(values)
 
     found = [tuple(seed.numpy()) for step in (1, 2) for seed in seeds(tf.constant(step))]
@@ -159,11 +154,6 @@ def test_another_run_is_not_mixed_into_a_directory(tmp_path):
     make_loop(tmp_path, identity={"learning_rate": 0.1, "seed": 3})
     with pytest.raises(InputError, match="learning_rate is 0.1 there and 0.2 here"):
         make_loop(tmp_path, identity={"learning_rate": 0.2, "seed": 3})
-
-
-def test_pieces_are_no_part_of_what_a_run_is(tmp_path):
-    make_loop(tmp_path, identity={"gradient_accumulation_steps": 2, "seed": 3})
-    make_loop(tmp_path, identity={"seed": 3})
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_state(tmp_path):

@@ -45,7 +45,7 @@ OUTPUTS = {
 
 def test_pretraining():
     batch = pretraining_batch([[1, 1], [1, 0], [0, 0]])
-    assert values(objectives.PRETRAINING.measure(OUTPUTS, batch)) == close(
+    assert values(objectives.PRETRAINING["mlm_nsp"].measure(OUTPUTS, batch)) == close(
         masked_lm_loss=(-np.log(0.5 * 0.2 * 0.8), 3),
         next_sentence_loss=(-np.log(0.75 * 0.6 * 0.3), 3),
         masked_lm_accuracy=(2, 3),
@@ -54,7 +54,9 @@ def test_pretraining():
 
 
 def test_pretraining_without_a_prediction():
-    found = values(objectives.PRETRAINING.measure(OUTPUTS, pretraining_batch([[0, 0]] * 3)))
+    found = values(
+        objectives.PRETRAINING["mlm_nsp"].measure(OUTPUTS, pretraining_batch([[0, 0]] * 3))
+    )
     assert found["masked_lm_loss"] == found["masked_lm_accuracy"] == (0.0, 0.0)
 
 
@@ -116,7 +118,7 @@ def test_left_to_right_predicts_every_next_token_of_a_text(sequence_ids):
     batch = masked_batch()
     if sequence_ids:
         batch[features.SEQUENCE_IDS.name] = np.array(sequence_ids, np.int32)
-    prepared = objectives.PRETRAINING_OBJECTIVES["ltr"].prepare(batch)
+    prepared = objectives.PRETRAINING["ltr"].prepare(batch)
     assert features.MASKED_LM_POSITIONS.name not in prepared
     found = {
         name: value.tolist() for name, value in tf.nest.map_structure(np.array, prepared).items()
@@ -137,7 +139,7 @@ def test_left_to_right_predicts_every_next_token_of_a_text(sequence_ids):
 
 def test_left_to_right_losses():
     """10 ids, the right one always with probability 0.3 or 0.6; the likelier is a hit."""
-    objective = objectives.PRETRAINING_OBJECTIVES["ltr_nsp"]
+    objective = objectives.PRETRAINING["ltr_nsp"]
     batch = objective.prepare(masked_batch())
     shares = np.full((2, 6, 10), 0.05, np.float32)
     for row, place in np.ndindex(2, 6):
@@ -170,7 +172,7 @@ def test_left_to_right_losses():
     ],
 )
 def test_objectives_of_pre_training(name, expected):
-    objective = objectives.PRETRAINING_OBJECTIVES[name]
+    objective = objectives.PRETRAINING[name]
     assert set(objective.losses) == expected
     assert objective.is_causal == name.startswith("ltr")
     assert objective.has_pair == (features.NEXT_SENTENCE_LABELS in objective.features)
@@ -185,11 +187,11 @@ def test_objectives_of_pre_training(name, expected):
 
 @pytest.mark.parametrize(
     ("name", "is_packed"),
-    [*((name, False) for name in objectives.PRETRAINING_OBJECTIVES), ("mlm", True), ("ltr", True)],
+    [*((name, False) for name in objectives.PRETRAINING), ("mlm", True), ("ltr", True)],
 )
 def test_a_whole_step_compiles(name, is_packed):
     """Forward and backward by XLA, with recomputation, are those of eager mode without it."""
-    objective = objectives.PRETRAINING_OBJECTIVES[name]
+    objective = objectives.PRETRAINING[name]
     batch = {n: tf.constant(x) for n, x in masked_batch().items()}
     if is_packed:
         batch[features.SEQUENCE_IDS.name] = tf.constant([[1, 1, 2, 2, 2, 0], [1, 2, 2, 2, 0, 0]])
@@ -202,7 +204,7 @@ def test_a_whole_step_compiles(name, is_packed):
         batch = objective.prepare(batch)
         counts = objective.counts(batch)
         with tf.GradientTape() as tape:
-            with dropout.step_seed(tf.stack([7, update]), first_row=first_row, num_rows=2):
+            with dropout.step_seed(tf.stack([7, update]), rows=first_row + tf.range(2)):
                 measured = objective.measure(model(batch, training=True), batch)
             loss = tf.add_n([measured[name][0] / counts[name] for name in objective.losses])
         found = tape.gradient(loss, variables)
@@ -219,11 +221,15 @@ def test_a_whole_step_compiles(name, is_packed):
 
 KINDS = {
     "left_to_right": (
-        objectives.PRETRAINING_OBJECTIVES["ltr"],
+        objectives.PRETRAINING["ltr"],
         {"masked_lm_logits": OUTPUTS["masked_lm_logits"]},
         pretraining_batch([[1, 1], [1, 0], [0, 0]]),
     ),
-    "pretraining": (objectives.PRETRAINING, OUTPUTS, pretraining_batch([[1, 1], [1, 0], [0, 0]])),
+    "pretraining": (
+        objectives.PRETRAINING["mlm_nsp"],
+        OUTPUTS,
+        pretraining_batch([[1, 1], [1, 0], [0, 0]]),
+    ),
     "classification": (
         objectives.CLASSIFICATION,
         {"logits": np.zeros((3, 2), np.float32)},

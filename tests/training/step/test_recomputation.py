@@ -14,11 +14,11 @@ ROWS, SIZE = 5, 3
 
 
 def compiler_of(recompute):
-    """What gives the HLO of an update of one layer in two pieces."""
+    """What gives the HLO of an update of one layer in two micro-batches."""
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     _, update = toy_pretraining.update(strategy, jit_compile=True, recompute=recompute)
     (share,) = toy_pretraining.shares(0)
-    step = update.with_shapes(toy_pretraining.specification(), (toy_pretraining.NUM_TOKENS,))
+    step = update.with_static_shapes(toy_pretraining.static_shapes())
     batch = {name: tf.constant(values) for name, values in share.items()}
     return step.experimental_get_compiler_ir(batch, tf.constant(1, tf.int64))
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.training.devices import strategy as strategy_lib
+from bert_tf.training.devices import strategies
 from tests.reference import hlo, toy_pretraining
 
 ONE, TWO = (toy_pretraining.NUM_TOKENS,), (toy_pretraining.SHORT, toy_pretraining.NUM_TOKENS)
@@ -23,7 +23,7 @@ def graph_of(lengths=ONE, is_packed=False, **kwargs):
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     _, update = toy_pretraining.update(strategy, jit_compile=True, **kwargs)
     (share,) = toy_pretraining.shares(0, is_packed=is_packed)
-    step = update.with_shapes(toy_pretraining.specification(is_packed=is_packed), lengths)
+    step = update.with_static_shapes(toy_pretraining.static_shapes(lengths, is_packed=is_packed))
     batch = {name: tf.constant(values) for name, values in share.items()}
     return step.experimental_get_compiler_ir(batch, tf.constant(1, tf.int64))(stage="hlo")
 
@@ -44,9 +44,9 @@ def test_all_shapes_are_known_and_nothing_needs_the_host(case):
     assert hlo.not_static(found) == set()
     assert hlo.needs_host(found) == set()
     num_branches = len(case.get("lengths", ONE))
-    # Of each piece and length, forward and backward of the layer's six products.
+    # Of each micro-batch and length, forward and backward of the layer's six products.
     num_products = sum(op == "dot" for _, op in hlo.instructions(found))
-    assert num_products >= toy_pretraining.NUM_PIECES * num_branches * 3 * 6
+    assert num_products >= toy_pretraining.NUM_MICRO_BATCHES * num_branches * 3 * 6
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -73,13 +73,12 @@ def trained(num_replicas, jit_compile, **kwargs):
     """Scalars and weights after some updates."""
     devices = [f"/cpu:{i}" for i in range(num_replicas)]
     strategy = (
-        strategy_lib.mirrored(devices)
+        strategies.mirrored(devices)
         if num_replicas > 1
         else tf.distribute.OneDeviceStrategy(*devices)
     )
     model, update = toy_pretraining.update(strategy, jit_compile, **kwargs)
-    specification = toy_pretraining.specification(num_replicas)
-    step = update.with_shapes(specification, ONE)
+    step = update.with_static_shapes(toy_pretraining.static_shapes(ONE, num_replicas))
     batches = iter(toy_pretraining.dataset(strategy))
     call = tf.function(lambda number: step(next(batches), number))
     for number in range(1, NUM_UPDATES + 1):
