@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "plan": Command(
         "Estimate FLOPs, memory and time of a pre-training run.",
-        "bert_tf.training.plan.planner:PlanOptions",
+        "bert_tf.training.plan.options:PlanOptions",
         "bert_tf.training.plan.text:main",
     ),
     "pretrain": Command(

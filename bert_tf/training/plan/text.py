@@ -11,7 +11,8 @@ from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
 from bert_tf.training.monitoring.throughput import duration
 from bert_tf.training.plan import flops, planner
 from bert_tf.training.plan.hardware import Hardware, find
-from bert_tf.training.plan.planner import PhasePlan, PlanOptions
+from bert_tf.training.plan.options import PlanOptions
+from bert_tf.training.plan.planner import PhasePlan
 
 _SCALES = (
     (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
 from bert_tf.training.plan import flops, memory, planner, text
 from bert_tf.training.plan.hardware import Chip, Hardware, find
-from bert_tf.training.plan.planner import PlanOptions
+from bert_tf.training.plan.options import PlanOptions
 
 BASE = BertConfig(vocab_size=30522)
 TOY = BertConfig(
@@ -172,22 +172,3 @@ def test_the_command_plans_on_paper_without_tensorflow(tmp_path):
     assert "256 x TPU v5e, 197 TFLOP/s in bfloat16" in found.stdout
     assert "109,482,240 of them in the encoder" in found.stdout
     assert found.stdout.rstrip().endswith("False")
-
-
-@pytest.mark.parametrize("mfu", [0.0, -0.1, 1.01, 35.0, float("nan")])
-def test_a_utilisation_that_is_no_share_is_refused(mfu):
-    with pytest.raises(InputError, match="--assumed_mfu=.* must be in"):
-        PlanOptions(hardware="cpu", bert_config_file="", assumed_mfu=mfu)
-
-
-@pytest.mark.parametrize("mfu", [None, 0.35, 1.0])
-def test_a_share_is_taken(mfu):
-    assert PlanOptions(hardware="cpu", bert_config_file="", assumed_mfu=mfu).assumed_mfu == mfu
-
-
-@pytest.mark.parametrize(
-    "name", ["train_batch_size", "max_seq_length", "num_train_steps", "max_predictions_per_seq"]
-)
-def test_numbers_are_above_zero(name):
-    with pytest.raises(InputError, match=f"--{name}=0 must be above 0"):
-        PlanOptions(hardware="cpu", bert_config_file="", **{name: 0})

@@ -3,16 +3,16 @@
 import pytest
 
 from bert_tf.config import BertConfig
-from bert_tf.training.plan import planner
 from bert_tf.training.plan import text as plan_text
 from bert_tf.training.plan.hardware import find
+from bert_tf.training.plan.options import PlanOptions
 
 BASE = BertConfig(vocab_size=30522)
 
 
 def describe(hardware, **changes):
     values = {"phases": "128:900000,512:100000", "train_batch_size": 256, "dtype": "bfloat16"}
-    options = planner.PlanOptions(hardware="", bert_config_file="", **(values | changes))
+    options = PlanOptions(hardware="", bert_config_file="", **(values | changes))
     return plan_text.describe(BASE, options, find(hardware))
 
 
