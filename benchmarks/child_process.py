@@ -24,6 +24,11 @@ class Cost(typing.NamedTuple):
     peak_kib: int
 
 
+def without_gpu() -> dict[str, str]:
+    """The environment of a process on the CPU, where TensorFlow is quiet."""
+    return os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 def run(command, cwd=ROOT, stdin=b"", max_seconds=None):
     """Runs a command, without a GPU and without showing what it prints.
 
@@ -39,7 +44,7 @@ def run(command, cwd=ROOT, stdin=b"", max_seconds=None):
     Raises:
       InputError: it failed; the message has the end of what it wrote to standard error.
     """
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = without_gpu()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(stdin)
         given.seek(0)
@@ -83,9 +88,8 @@ def ask(python, script, task, **environment):
     Raises:
       InputError: it failed; the message has the end of what it wrote to standard error.
     """
-    given = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"} | environment
     command = [python, str(script), json.dumps(task)]
-    done = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
+    done = subprocess.run(command, env=without_gpu() | environment, capture_output=True, text=True)
     if done.returncode:
         end = done.stderr[-3000:]
         raise InputError(f"{python} {script} ended with {done.returncode}:\n{end}")
