@@ -97,7 +97,7 @@ def describe(run):
         for line in (run / "flags.txt").read_text().splitlines()
         if "=" in line
     )
-    objective = objectives.PRETRAINING_OBJECTIVES[flags["objective"]]
+    objective = objectives.PRETRAINING[flags["objective"]]
     found = history.read(run / history.NAME)
     config = config_lib.from_file(run / "bert_config.json")
     held_out = found.evaluations()[found.last_step]

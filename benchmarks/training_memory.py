@@ -90,7 +90,7 @@ def new_step(case):
         "masked_lm_weights": tf.ones(slots),
         "next_sentence_labels": tf.zeros(case.num_rows, tf.int32),
     }
-    objective = objectives.PRETRAINING
+    objective = objectives.PRETRAINING["mlm_nsp"]
 
     @tf.function(jit_compile=case.is_compiled)
     def step(batch):

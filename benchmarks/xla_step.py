@@ -74,7 +74,16 @@ CASES = (
     Case(32, 512, 77, dtype="bfloat16", recompute=True, runs_here=False),
     Case(32, 512, 77, dtype="bfloat16", runs_here=False),
     Case(16, 128, 20, dtype="bfloat16", num_micro_batches=2, runs_here=False),
-    Case(8, 128, 20, num_layers=2, hidden_size=128, optimizer="lamb", lengths=(64,), num_micro_batches=2),
+    Case(
+        8,
+        128,
+        20,
+        num_layers=2,
+        hidden_size=128,
+        optimizer="lamb",
+        lengths=(64,),
+        num_micro_batches=2,
+    ),
     Case(8, 128, 20, num_layers=2, hidden_size=128, in_loop=5),
     Case(32, 128, 20, num_layers=4, hidden_size=256),
     Case(32, 128, 20, num_layers=4, hidden_size=256, recompute=True),
@@ -114,7 +123,12 @@ def new_step(case):
     )
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     update = Update(
-        model, objectives.PRETRAINING["mlm_nsp"], optimizer, strategy, random_seed=3, jit_compile=True
+        model,
+        objectives.PRETRAINING["mlm_nsp"],
+        optimizer,
+        strategy,
+        random_seed=3,
+        jit_compile=True,
     )
     batch = {name: tf.constant(values) for name, values in new_batch(case).items()}
     specification = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()}

@@ -249,7 +249,7 @@ def test_flags_that_make_no_sense_on_a_tpu_are_refused(flags, message):
         ("run_classifier.py", MRPC, f"random_seed={2**31}", r"must be below 2\*\*31"),
         ("run_classifier.py", MRPC, "save_checkpoints_steps=0", "must be above 0"),
         ("run_classifier.py", MRPC, "num_train_epochs=0", "must be above 0"),
-        ("run_classifier.py", MRPC, "batch_pieces=0", "must be above 0"),
+        ("run_classifier.py", MRPC, "num_micro_batches=0", "must be above 0"),
         ("run_classifier.py", MRPC, "max_train_examples=0", "must be above 0"),
         ("run_classifier.py", MRPC, "predict_batch_size=0", "must be above 0"),
         ("run_classifier.py", MRPC, "eval_batch_size=-1", "must be above 0"),
@@ -294,7 +294,7 @@ def test_the_optimizer_is_the_released_one_unless_another_is_asked_for():
 
 
 def test_a_constant_rate_has_no_end():
-    with pytest.raises(InputError, match="constant never falls; leave out --lr_end_ratio"):
+    with pytest.raises(InputError, match="constant never decays; leave out --lr_end_ratio"):
         parse("run_classifier.py", f"{MRPC} --lr_schedule=constant --lr_end_ratio=0.1")
 
 

@@ -203,7 +203,8 @@ class LearnVocabulary(TextInput):
         "Total tokens, special and [unused] ones included; --extend keeps the size of its file.",
     )
     num_unused: int | None = option(
-        None, "Slots for [unused] tokens; none: as released, 994, or 101 with --do_lower_case=false."
+        None,
+        "Slots for [unused] tokens; none: as released, 994, or 101 with --do_lower_case=false.",
     )
     min_frequency: int = option(
         2, "Minimum occurrences of a wordpiece of more than one character, or of a word to add."

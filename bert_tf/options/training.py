@@ -12,6 +12,11 @@ from bert_tf.options.checks import (
 )
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 
+_VOCAB_FILE_HELP = (
+    "vocab.txt that the checkpoint or the records were made with; none: the one next to "
+    "--bert_config_file or --init_checkpoint."
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Devices:
@@ -59,11 +64,7 @@ class Training(Devices):
     bert_config_file: str | None = option(
         None, "bert_config.json (or Hugging Face config.json); none: that of --init_checkpoint."
     )
-    vocab_file: str | None = option(
-        None,
-        "vocab.txt that the checkpoint or the records were made with; none: the one next to "
-        "--bert_config_file or --init_checkpoint.",
-    )
+    vocab_file: str | None = option(None, _VOCAB_FILE_HELP)
     output_dir: str = option(REQUIRED, "Model directory to write, or to resume.")
     init_checkpoint: str | None = option(
         None,
@@ -142,6 +143,7 @@ class PreTraining(Training):
     eval_input_file: str | None = option(
         None, "(new) Held-out records for --do_eval; none: --input_file, as released."
     )
+    vocab_file: str | None = option(None, f"(new) {_VOCAB_FILE_HELP}")
     max_predictions_per_seq: int | None = option(
         None,
         "Masked tokens per example: as in the records, or the maximum of --dynamic_masking; none: "

@@ -64,7 +64,7 @@ class Update:
         self.variables = [variable.value for variable in model.trainable_variables]
         self._objective = objective
         self._seed = random_seed
-        # Traced once for all micro-batches of a shape.
+        # Traced once for all micro-batches from the host.
         self._measure_traced = tf.function(self._measure)
         self._sum_static = self._sum_gradients
         self.compiles_whole = jit_compile and strategy.num_replicas_in_sync == 1
@@ -166,8 +166,11 @@ class Update:
         self, micro_batch: Batch, seed: tf.Tensor, counts: dict[str, tf.Tensor]
     ) -> tuple[dict[str, SumAndCount], Gradients]:
         """What `_measure` gives for a micro-batch, and its part of the global gradients, dense."""
+        # Static shapes are traced in place: TPUStrategy has no gradients of a function's weights.
+        is_static = micro_batch[features.WORD_IDS.name].shape.is_fully_defined()
+        measure = self._measure if is_static else self._measure_traced
         with tf.GradientTape() as tape:
-            sums = self._measure_traced(micro_batch, seed)
+            sums = measure(micro_batch, seed)
             # A batch without a single prediction has loss 0, not 0 / 0.
             names = self._objective.losses
             losses = [sums[name][0] / tf.maximum(counts[name], 1.0) for name in names]

@@ -32,7 +32,7 @@ def test_xla_leaves_the_recomputation_in():
     plain, again = compiler_of(False), compiler_of(True)
     handed = num_products(again(stage="hlo")) - num_products(plain(stage="hlo"))
     left = num_products(again(stage="optimized_hlo")) - num_products(plain(stage="optimized_hlo"))
-    assert left == handed >= MADE_ANEW * toy_pretraining.NUM_PIECES
+    assert left == handed >= MADE_ANEW * toy_pretraining.NUM_MICRO_BATCHES
 
 
 def test_the_zero_on_a_tpu_is_one_that_no_compiler_sees_through():
@@ -40,7 +40,7 @@ def test_the_zero_on_a_tpu_is_one_that_no_compiler_sees_through():
     graph = pretend_tpu.update_graph(recompute=True)
     assert graph.not_for_tpus() == set()
     found = [node.op for node in graph.on_tpu]
-    assert found.count("IsNan") == toy_pretraining.NUM_PIECES
+    assert found.count("IsNan") == toy_pretraining.NUM_MICRO_BATCHES
     without = [node.op for node in pretend_tpu.update_graph(recompute=False).on_tpu]
     assert found.count("Equal") == without.count("Equal")
     assert "IsNan" not in without
