@@ -1,6 +1,6 @@
 """Every head of Hugging Face transformers, loaded from what transformers saved.
 
-`benchmarks/golden_huggingface.py` wrote weights, config.json and expected values.
+`benchmarks/golden/golden_huggingface.py` wrote weights, config.json and expected values.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Presets that keras-hub saved, loaded here, against what keras-hub answered.
 
-`benchmarks/golden_keras_hub.py` wrote the presets and the expected values.
+`benchmarks/golden/golden_keras_hub.py` wrote the presets and the expected values.
 """
 
 import pathlib

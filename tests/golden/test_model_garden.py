@@ -1,6 +1,6 @@
 """A checkpoint of TF Model Garden, loaded here, against what Model Garden answered.
 
-`benchmarks/golden_model_garden.py` had it saved and wrote the expected values.
+`benchmarks/golden/golden_model_garden.py` had it saved and wrote the expected values.
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 """Exports as on TensorFlow Hub, loaded here, against what they answered themselves.
 
-`benchmarks/golden_tf_hub.py` wrote the exports and the expected values.
+`benchmarks/golden/golden_tf_hub.py` wrote the exports and the expected values.
 """
 
 import pathlib

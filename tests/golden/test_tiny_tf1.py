@@ -1,6 +1,6 @@
 """Our models against what the released TensorFlow 1 code computed from the same checkpoint.
 
-`benchmarks/golden_tf1.py` wrote the expected values.
+`benchmarks/golden/golden_tf1.py` wrote the expected values.
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 """BERT's tokenizer said once more, as plainly and slowly as possible: the tests' oracle.
 
 Written from what the released tokenizer is described to do, step by step on whole strings, and
-sharing nothing with `bert_tf.text`. `benchmarks/tokenizer_parity.py` holds it against the
+sharing nothing with `bert_tf.text`. `benchmarks/text/tokenizer_parity.py` holds it against the
 released code itself.
 """
 

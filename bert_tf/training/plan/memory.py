@@ -3,7 +3,7 @@
 The estimate counts the arrays that the layers' operations keep for the backward pass, in float32
 or in the dtype that layers compute in. XLA keeps fewer, because it recomputes cheap elementwise
 operations where they are needed; how many is its choice, so the counts for it are a rule derived
-from measurements (`benchmarks/training_memory.py`).
+from measurements (`benchmarks/step/training_memory.py`).
 """
 
 import dataclasses
