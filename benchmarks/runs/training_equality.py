@@ -3,10 +3,10 @@
 python -m benchmarks.runs.training_equality [--text=data/corpus/train.txt] [--num_steps=30]
 
 Runs of run_pretraining.py on one device, on 2 and 4 logical CPU devices and in 2 processes on
-loopback, in one piece a replica and in several, with batches from the host and from tf.data, of
-two objectives and two optimizers, and compiled by XLA. Two layers with dropout 0.1 and tied
-embeddings; batches hold the same record several times; gradients are clipped. The table has the
-largest absolute difference of any weight, and of the loss at any step, to the first run of its
+loopback, in one micro-batch per replica and in several, with batches from the host and from
+tf.data, of two objectives and two optimizers, and compiled by XLA. Two layers with dropout 0.1 and
+tied embeddings; batches hold the same record several times; gradients are clipped. The table has
+the largest absolute difference of any weight, and of the loss at any step, to the first run of its
 kind.
 """
 
@@ -42,13 +42,13 @@ class Case:
     fed_by: str
     num_devices: int = 1
     num_processes: int = 1
-    num_pieces: int = 1
+    num_micro_batches: int = 1
     iterations: int = 1
     one_length: bool = False
 
     @property
     def flags(self):
-        flags = [f"--gradient_accumulation_steps={self.num_pieces}"]
+        flags = [f"--gradient_accumulation_steps={self.num_micro_batches}"]
         if self.fed_by != "host":
             buckets = f"--length_buckets={LENGTH}" if self.one_length else BUCKETS
             flags += [buckets, f"--iterations_per_loop={self.iterations}"]
@@ -66,10 +66,10 @@ class Case:
 def cases(fed_by, is_short):
     """The first one is what the others are compared with."""
     places = [{}, {"num_devices": 2}, {"num_devices": 4}, {"num_processes": 2}]
-    pieces = (1, 2, 4)
-    found = [Case(fed_by, **place, num_pieces=k) for place in places for k in pieces]
+    cuts = (1, 2, 4)
+    found = [Case(fed_by, **place, num_micro_batches=k) for place in places for k in cuts]
     if is_short:
-        found = [found[0], found[7], found[10]]  # 4 replicas and 2 processes, in 2 pieces
+        found = [found[0], found[7], found[10]]  # 4 replicas and 2 processes, in 2 micro-batches
     if fed_by != "host":
         found.append(Case(fed_by, num_devices=2, iterations=7))
     elif not is_short:
@@ -161,7 +161,7 @@ def run_kind(objective, optimizer, fed_by, is_short, flags, directory):
         row |= compared(case, found, wanted, max_grad_norm)
         feeder = case.fed_by + (", one length" if case.one_length else "")
         print(
-            f"{objective:8}{optimizer:6} {feeder:20}{case.where:12}{case.num_pieces:7}"
+            f"{objective:8}{optimizer:6} {feeder:20}{case.where:12}{case.num_micro_batches:7}"
             f"{row['weight_difference']:10.1e}{row['loss_difference']:10.1e}"
             f"{100 * row['share_clipped']:7.0f} %  {row['weight']}",
             flush=True,
@@ -185,9 +185,7 @@ def main(options):
             f"Repeated in a batch of {BATCH_SIZE}: {summary['repeated']['rows']:.1f} rows, "
             f"{100 * summary['repeated']['share_of_tokens']:.0f} % of the tokens."
         )
-        print(
-            f"{'':15}{'batches from':20}{'on':12}{'pieces':>7}{'weights':>10}{'losses':>10} clipped"
-        )
+        print(f"{'':15}{'batches from':20}{'on':12}{'cut':>7}{'weights':>10}{'losses':>10} clipped")
         for kind in KINDS:
             if options.kinds in " ".join(kind[:3]):
                 found = list(run_kind(*kind, flags, directory))

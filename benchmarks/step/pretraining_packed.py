@@ -4,7 +4,7 @@
 
 The same examples, sentences of a document up to the length of a row, once each in a row of its own
 and once packed; and next sentence pairs, as released. Rows of one example are padded to 512
-(`--length_buckets=512`), as elsewhere, or cut to the longest of each piece, which is what
+(`--length_buckets=512`), as elsewhere, or cut to the longest of each micro-batch, which is what
 run_pretraining.py does on a CPU unless told otherwise. All in turns, one thread each, per second
 of process CPU time, L4 H512, the whole of run_pretraining.py.
 """
@@ -40,7 +40,7 @@ PROGRAMS = {
 class Options:
     text: str | None = option(None, "Files or a directory; none: the English of --data_dir.")
     data_dir: str = option("../shared/data/pretrain", "Holds gutenberg/ and wikipedia/.")
-    vocab_file: str = option("../shared/data/vocab/uncased/vocab.txt", "Of 30,522 pieces.")
+    vocab_file: str = option("../shared/data/vocab/uncased/vocab.txt", "Of 30,522 tokens.")
     rounds: int = option(3, "Turns of each.")
     steps: int = option(4, "Steps of a turn.")
 

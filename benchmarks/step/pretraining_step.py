@@ -39,7 +39,7 @@ OURS = {  # and the options that it differs in
 class Options:
     transformers_python: str = option(REQUIRED, "Interpreter with torch and transformers.")
     keras_hub_python: str = option(REQUIRED, "Interpreter with tensorflow and keras-hub.")
-    vocab_file: str = option("../shared/data/vocab/uncased/vocab.txt", "Of 30,522 pieces.")
+    vocab_file: str = option("../shared/data/vocab/uncased/vocab.txt", "Of 30,522 tokens.")
     sizes: str = option("small,base", "What to measure.")
     programs: str = option("host,data,jit,hf_pt,kh_graph,kh_jit", "Whose steps.")
     rounds: int = option(3, "Turns of each.")

@@ -49,7 +49,7 @@ class Case:
     hidden_size: int = 768
     dtype: str = "float32"
     optimizer: str = "adamw"
-    lengths: tuple = ()  # shorter ones that a piece may have
+    lengths: tuple = ()  # shorter ones that a micro-batch may have
     num_micro_batches: int = 1
     recompute: bool = False
     in_loop: int = 0  # updates that one program makes; 0: one, as in training

@@ -4,8 +4,8 @@ Runs in an environment of its own (torch and transformers, requirements-benchmar
 
     python benchmarks/tasks/finetune_transformers.py --model=DIR --data_dir=SST-2 --seed=1
 
-Batches are cut into length-sorted pieces of equal size, which spares the peer most padding; bert_tf
-chooses where to cut and spares a little more. Speed counts the training steps alone.
+Batches are cut into length-sorted micro-batches of equal size, which spares the peer most padding;
+bert_tf chooses where to cut and spares a little more. Speed counts the training steps alone.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--data_dir", required=True, help="holds train.tsv and dev.tsv of SST-2")
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--batch_size", type=int, default=32)
-    parser.add_argument("--pieces", type=int, default=4)
+    parser.add_argument("--micro_batches", type=int, default=4)
     parser.add_argument("--learning_rate", type=float, default=5e-5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
@@ -79,11 +79,11 @@ def train(model, rows, arguments):
     for first in range(0, len(order), arguments.batch_size):
         batch = order[first : first + arguments.batch_size]
         by_length = sorted(batch, key=lambda i: len(rows[i][0]))
-        size = -(-len(by_length) // arguments.pieces)
+        size = -(-len(by_length) // arguments.micro_batches)
         for start in range(0, len(by_length), size):
-            piece = [rows[i] for i in by_length[start : start + size]]
-            inputs, labels = padded(piece)
-            loss = model(**inputs, labels=labels).loss * len(piece) / len(batch)
+            micro_batch = [rows[i] for i in by_length[start : start + size]]
+            inputs, labels = padded(micro_batch)
+            loss = model(**inputs, labels=labels).loss * len(micro_batch) / len(batch)
             loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()

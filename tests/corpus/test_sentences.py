@@ -99,7 +99,7 @@ def test_nothing_is_lost_but_white_space(language):
 @pytest.mark.parametrize(
     "unit", ["Nine words make up a sentence of this text. ", "“No. ", "word ", "x", "。"]
 )
-def test_pieces_of_a_long_text(monkeypatch, unit):
+def test_parts_of_a_long_text(monkeypatch, unit):
     text = unit * 401
     whole = Splitter().spans(text)
     monkeypatch.setattr(sentences, "_MAX_CHARS", 211)

@@ -22,24 +22,26 @@ def rows(num_rows=NUM_ROWS):
 
 
 def numbers(batch):
-    """Row numbers of a training batch, in the order of replicas and pieces."""
-    return [int(i) for pieces in batch for piece in pieces for i in piece["label_ids"]]
+    """Row numbers of a training batch, in the order of replicas and micro-batches."""
+    return [int(i) for share in batch for micro_batch in share for i in micro_batch["label_ids"]]
 
 
-def batches(count, *, num_rows=NUM_ROWS, batch_size=5, seed=7, replicas=2, pieces=3, first=0):
+def batches(
+    count, *, num_rows=NUM_ROWS, batch_size=5, seed=7, replicas=2, micro_batches=3, first=0
+):
     generator = batching.training_batches(
         rows(num_rows),
         batch_size=batch_size,
         random_seed=seed,
         replicas=replicas,
-        num_micro_batches=pieces,
+        num_micro_batches=micro_batches,
         first_step=first,
     )
     return list(itertools.islice(generator, count))
 
 
-def positions(pieces, lengths):
-    return sum(len(piece) * max(lengths[i] for i in piece) for piece in pieces)
+def positions(micro_batches, lengths):
+    return sum(len(rows) * max(lengths[i] for i in rows) for rows in micro_batches)
 
 
 def least_positions(lengths, num_micro_batches):
@@ -55,19 +57,19 @@ def least_positions(lengths, num_micro_batches):
 @pytest.mark.parametrize("seed", range(5))
 def test_cut_by_length_have_the_least_padding_there_is(num_micro_batches, seed):
     lengths = np.random.default_rng(seed).integers(1, 30, 8)
-    pieces = batching.cut_by_length(lengths, num_micro_batches)
-    assert len(pieces) == num_micro_batches
-    assert sorted(np.concatenate(pieces).tolist()) == list(range(8))
-    assert positions(pieces, lengths) == least_positions(lengths.tolist(), num_micro_batches)
+    micro_batches = batching.cut_by_length(lengths, num_micro_batches)
+    assert len(micro_batches) == num_micro_batches
+    assert sorted(np.concatenate(micro_batches).tolist()) == list(range(8))
+    assert positions(micro_batches, lengths) == least_positions(lengths.tolist(), num_micro_batches)
 
 
 def test_cut_by_length_go_from_short_to_long():
-    pieces = batching.cut_by_length([13, 2, 12, 3, 2], 2)
-    assert [sorted(piece.tolist()) for piece in pieces] == [[1, 3, 4], [0, 2]]
+    micro_batches = batching.cut_by_length([13, 2, 12, 3, 2], 2)
+    assert [sorted(rows.tolist()) for rows in micro_batches] == [[1, 3, 4], [0, 2]]
 
 
-def test_cut_by_length_of_fewer_rows_than_pieces():
-    assert [piece.tolist() for piece in batching.cut_by_length([5, 3], 4)] == [[1], [0]]
+def test_cut_by_length_of_fewer_rows_than_micro_batches():
+    assert [rows.tolist() for rows in batching.cut_by_length([5, 3], 4)] == [[1], [0]]
     assert batching.cut_by_length([], 4) == []
 
 
@@ -159,9 +161,9 @@ def test_epochs_have_orders_of_their_own_that_the_seed_decides():
     np.testing.assert_array_equal(again, batching.epoch_order(NUM_ROWS, 7, 1))
 
 
-@pytest.mark.parametrize(("replicas", "pieces"), [(1, 1), (1, 3), (2, 1), (3, 2)])
-def test_every_row_once_per_epoch(replicas, pieces):
-    found = batches(10, replicas=replicas, pieces=pieces)  # two epochs of 5 batches
+@pytest.mark.parametrize(("replicas", "micro_batches"), [(1, 1), (1, 3), (2, 1), (3, 2)])
+def test_every_row_once_per_epoch(replicas, micro_batches):
+    found = batches(10, replicas=replicas, micro_batches=micro_batches)  # two epochs of 5 batches
     for epoch in (found[:5], found[5:]):
         assert [len(numbers(batch)) for batch in epoch] == [5, 5, 5, 5, 3]
         assert sorted(i for batch in epoch for i in numbers(batch)) == list(range(NUM_ROWS))
@@ -169,9 +171,11 @@ def test_every_row_once_per_epoch(replicas, pieces):
 
 
 def test_the_batches_do_not_depend_on_how_they_are_shared_out():
-    whole = [set(numbers(batch)) for batch in batches(7, replicas=1, pieces=1)]
-    assert [set(numbers(batch)) for batch in batches(7, replicas=3, pieces=2)] == whole
-    assert [set(numbers(batch)) for batch in batches(7, replicas=1, pieces=1, seed=8)] != whole
+    whole = [set(numbers(batch)) for batch in batches(7, replicas=1, micro_batches=1)]
+    assert [set(numbers(batch)) for batch in batches(7, replicas=3, micro_batches=2)] == whole
+    assert [
+        set(numbers(batch)) for batch in batches(7, replicas=1, micro_batches=1, seed=8)
+    ] != whole
 
 
 @pytest.mark.parametrize("first", [1, 4, 5, 6, 11])
@@ -183,40 +187,48 @@ def test_a_restart_gets_the_batches_that_are_left(first):
 
 def test_a_row_keeps_its_ids_types_and_label():
     data = rows()
-    for pieces in batches(1)[0]:
-        for piece in pieces:
-            for index, row in enumerate(piece["label_ids"]):
+    for micro_batches in batches(1)[0]:
+        for each in micro_batches:
+            for index, row in enumerate(each["label_ids"]):
                 length = data.lengths[row]
-                assert piece["input_word_ids"][index, :length].tolist() == data.word_ids[row]
-                assert piece["input_type_ids"][index, :length].tolist() == data.type_ids[row]
-                assert piece["input_mask"][index].sum() == length
+                assert each["input_word_ids"][index, :length].tolist() == data.word_ids[row]
+                assert each["input_type_ids"][index, :length].tolist() == data.type_ids[row]
+                assert each["input_mask"][index].sum() == length
 
 
-def test_pieces_are_padded_to_their_own_longest_row_only():
-    for piece in itertools.chain.from_iterable(itertools.chain.from_iterable(batches(5))):
-        longest = piece["input_mask"].sum(axis=1).max(initial=1)  # 1: of an empty piece
-        assert piece["input_mask"].shape[1] == longest
+def test_micro_batches_are_padded_to_their_own_longest_row_only():
+    for rows in itertools.chain.from_iterable(itertools.chain.from_iterable(batches(5))):
+        longest = rows["input_mask"].sum(axis=1).max(initial=1)  # 1: without rows
+        assert rows["input_mask"].shape[1] == longest
 
 
-def test_every_replica_gets_rows_of_all_lengths_and_equally_many_pieces():
+def test_every_replica_gets_rows_of_all_lengths_and_equally_many_micro_batches():
     lengths = np.array([1, 2, 3, 4, 5, 6, 100])  # row 6 is not of this batch
     shares = batching.share_out(np.array([5, 3, 1, 0, 2, 4]), lengths, 2, 2)
-    assert [[piece.tolist() for piece in pieces] for pieces in shares] == [
+    assert [[rows.tolist() for rows in micro_batches] for micro_batches in shares] == [
         [[0], [2, 4]],
         [[1], [3, 5]],
     ]
 
 
-def test_replicas_with_fewer_rows_get_empty_pieces():
+def test_replicas_with_fewer_rows_get_empty_micro_batches():
     lengths = np.array([4, 5, 6, 7, 8])
     shares = batching.share_out(np.array([0, 1, 2, 3, 4]), lengths, 4, 3)
-    assert [[len(piece) for piece in pieces] for pieces in shares] == [
+    assert [[len(rows) for rows in micro_batches] for micro_batches in shares] == [
         *[[1, 1], [1, 0], [1, 0], [1, 0]]
     ]
     shares = batching.share_out(np.array([2]), lengths, 3, 3)
-    assert [[piece.tolist() for piece in pieces] for pieces in shares] == [[[2]], [[]], [[]]]
+    assert [[rows.tolist() for rows in micro_batches] for micro_batches in shares] == [
+        [[2]],
+        [[]],
+        [[]],
+    ]
 
 
 def test_an_epoch_s_last_row_for_more_replicas_than_rows():
-    (batch,) = batches(1, num_rows=6, batch_size=5, replicas=3, pieces=2, first=1)
-    assert [[len(piece["label_ids"]) for piece in pieces] for pieces in batch] == [[1], [0], [0]]
+    (batch,) = batches(1, num_rows=6, batch_size=5, replicas=3, micro_batches=2, first=1)
+    assert [[len(rows["label_ids"]) for rows in micro_batches] for micro_batches in batch] == [
+        [1],
+        [0],
+        [0],
+    ]

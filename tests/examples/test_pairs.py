@@ -268,7 +268,7 @@ def test_the_smallest_pair(swap):
 
 
 def test_a_cut_in_front_starts_a_word():
-    """Words of three pieces; ids 1 and 2 of each go on with it."""
+    """Words of three tokens; ids 1 and 2 of each go on with it."""
     # 100 sentences of nine words; each document starts with a word.
     goes_on = np.concatenate([np.arange(STRIDE) % 3 != 0] * 2)
     made = all_pairs(pool_of([[27] * 100] * 2, continuations=goes_on), 3, room=31)

@@ -51,7 +51,7 @@ def test_nothing_to_cut():
 
 
 def test_no_part_is_too_long_and_none_is_empty():
-    """Words of 1 to 9 pieces, some of them longer than a part may be."""
+    """Words of 1 to 9 tokens, some of them longer than a part may be."""
     rng = random.Random(3)
     lengths = [rng.randint(1, 97) for _ in range(53)]
     word_starts = set(itertools.accumulate(rng.randint(1, 9) for _ in range(sum(lengths))))

@@ -92,19 +92,19 @@ def test_full_rows(room):
     all_sentences = list(document_of)
     rows = list(sequences.full_sentences(pool_of(RANDOM), range(83), random.Random(5), room))
 
-    pieces = [[inside(span, all_sentences) for span in row] for row in rows]
-    in_order = [sentence for row in pieces for piece in row for sentence in piece]
+    texts = [[inside(span, all_sentences) for span in row] for row in rows]
+    in_order = [sentence for row in texts for text in row for sentence in text]
     assert sorted(in_order) == all_sentences  # nothing lost, nothing twice
     order = list(dict.fromkeys(document_of[sentence] for sentence in in_order))
     assert in_order == [sentence for document in order for sentence in documents[document]]
 
     crossings = 0
-    for row, following in zip(pieces, [*pieces[1:], None], strict=True):
-        # A piece is of one document, and the next one of the next document.
-        numbers = [{document_of[sentence] for sentence in piece} for piece in row]
+    for row, following in zip(texts, [*texts[1:], None], strict=True):
+        # A text is of one document, and the next one of the next document.
+        numbers = [{document_of[sentence] for sentence in text} for text in row]
         assert all(len(each) == 1 for each in numbers)
         assert len(set().union(*numbers)) == len(row)
-        size = sum(piece[-1][1] - piece[0][0] for piece in row) + len(row) - 1
+        size = sum(text[-1][1] - text[0][0] for text in row) + len(row) - 1
         assert size <= room
         if following:
             start, end = following[0][0]

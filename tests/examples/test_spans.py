@@ -125,7 +125,7 @@ def test_answers_that_no_token_overlaps_have_no_span():
     assert spans.token_span(offsets, 0, 8) == (0, 1)
 
 
-def test_pieces_of_one_character_share_its_offsets():
+def test_wordpieces_of_one_character_share_its_offsets():
     # A letter that decomposes into three tokens: all of them have the position of the letter.
     offsets = np.array([[0, 1], [1, 2], [1, 2], [1, 2], [2, 3]])
     assert spans.token_span(offsets, 1, 2) == (1, 3)

@@ -22,10 +22,10 @@ ASCII_SYMBOLS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 def tokenize(text, tokens, do_lower_case):
     """Returns the wordpieces of a text (str or bytes) under a set of tokens."""
-    pieces = []
+    tokens_of_text = []
     for word in split_into_words(text, do_lower_case):
-        pieces += cut(word, tokens)
-    return pieces
+        tokens_of_text += cut(word, tokens)
+    return tokens_of_text
 
 
 def split_into_words(text, do_lower_case):
@@ -61,13 +61,13 @@ def cut(word, tokens):
     """The longest token that starts the word, then the longest that goes on, and so forth."""
     if len(word) > 200:
         return ["[UNK]"]
-    pieces = []
+    tokens_of_text = []
     rest = word
     while rest:
-        mark = "##" if pieces else ""
+        mark = "##" if tokens_of_text else ""
         fitting = [n for n in range(1, len(rest) + 1) if mark + rest[:n] in tokens]
         if not fitting:
             return ["[UNK]"]
-        pieces.append(mark + rest[: fitting[-1]])
+        tokens_of_text.append(mark + rest[: fitting[-1]])
         rest = rest[fitting[-1] :]
-    return pieces
+    return tokens_of_text

@@ -139,7 +139,7 @@ def trained(bert, path, name, **changes):
     return weights(bert / name)
 
 
-def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout):
+def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropout):
     """With dropout: a row of the global batch has its own mask wherever it is computed."""
     path = many_records(dropout, "records", 17)
 
@@ -149,7 +149,7 @@ def test_weights_do_not_depend_on_replicas_pieces_or_who_feeds_them(dropout):
     wanted = found("host")
     of_four = {"length_buckets": "17", "gradient_accumulation_steps": 4}
     of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 7}
-    assert_close(found("pieces", gradient_accumulation_steps=4), wanted, 1e-6)
+    assert_close(found("micro_batches", gradient_accumulation_steps=4), wanted, 1e-6)
     assert_close(found("fed by tf.data", **of_four), wanted, 1e-6)
     with on_replicas(2):
         assert_close(found("two replicas", **of_two), wanted, 1e-6)
@@ -348,7 +348,7 @@ def test_evaluation_of_a_finished_run_knows_its_step(bert):
     assert results(bert, path, do_train=False) == trained
 
 
-def test_a_run_may_go_on_in_more_pieces(dropout):
+def test_a_run_may_go_on_in_more_micro_batches(dropout):
     path = many_records(dropout, "records", 17)
     wanted = trained(dropout, path, "whole")
     with killed_after(5):

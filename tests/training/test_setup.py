@@ -261,7 +261,7 @@ def test_a_new_loop_has_the_optimizer_asked_for(tmp_path, name, kind):
 
 
 def batches(num_batches):
-    """Batches of three rows, for one replica, in one piece."""
+    """Batches of three rows, for one replica, in one micro-batch."""
     word_ids = np.array([[2, 5, 6, 3, 0], [2, 6, 3, 0, 0], [2, 5, 5, 5, 3]], np.int32)
     batch = {
         features.WORD_IDS.name: word_ids,

@@ -14,8 +14,8 @@ from tests.reference import text_samples
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["a", "b", "c", "new", "york", "city", ",", ".", "-", "北", "京", "大", "学"]
-PIECES = ["##a", "##b", "##er", "##s"]
-VOCABULARY = Vocabulary(SPECIAL + WORDS + PIECES)
+CONTINUATIONS = ["##a", "##b", "##er", "##s"]
+VOCABULARY = Vocabulary(SPECIAL + WORDS + CONTINUATIONS)
 UNK = 1
 FEW_SENTENCES = "a b c\n\n\u200b\nb\n\na\n\nnew york\ncity .\na ,\n"
 
@@ -195,7 +195,7 @@ def test_spans_are_units_and_other_words_as_well():
 
 
 def test_spans_that_touch_or_cut_words():
-    """A word that a span cuts: pieces that hold any of the span belong to it."""
+    """A word that a span cuts: tokens that hold any of the span belong to it."""
     text = ["new york city", "newer newers", "a b c"]
     spans = [[[4, 8], [8, 13]], [[1, 2], [6, 9]], [[0, 5]]]
     found, _ = tokenizer(mask_granularity="span")(unit_of_json({"text": text, "spans": spans}))

@@ -83,7 +83,7 @@ def test_a_pair_with_its_masks():
     ]
 
 
-def test_pieces_are_joined_and_a_masked_one_stays_in_its_word():
+def test_wordpieces_are_joined_and_a_masked_one_stays_in_its_word():
     whole = example("[CLS] the un ##aff ##able cat [SEP]", {})
     assert texts(whole) == [("text", "the unaffable cat")]
     masked = example("[CLS] un [MASK] [MASK] cat [SEP]", {2: "##aff", 3: "##able"})
