@@ -57,10 +57,10 @@ def test_kill_9_and_restart_give_the_same_weights(checkout, run, environment, ti
     first_state = checkout / "killed" / "training" / "step-3"
     assert kill_once_saved(killed, checkout, environment, first_state)
     assert not (checkout / "killed" / "last").exists()
-    assert "going on after step" in run(killed)
+    assert "resumed after step" in run(killed)
 
     expected, found = weights(checkout / "straight"), weights(checkout / "killed")
     assert_close(found, expected, 0)
 
-    assert f"going on after step {NUM_STEPS}" in run(killed)  # a finished run stays as it is
+    assert f"resumed after step {NUM_STEPS}" in run(killed)  # a finished run stays as it is
     assert_close(weights(checkout / "killed"), found, 0)

@@ -235,7 +235,7 @@ def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, step, buckets):
 
 def test_each_phase_takes_the_records_of_its_length(bert):
     paths = many_records(bert, "of_17", 17)
-    with pytest.raises(InputError, match=r"no records of length 29.*theirs are \[17\]"):
+    with pytest.raises(InputError, match=r"no records of length 29.*found: \[17\]"):
         trained(bert, paths, "out", **PHASES)
 
 
