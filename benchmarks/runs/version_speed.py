@@ -14,6 +14,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
 
 from benchmarks import child_process
 from bert_tf import files, flagging
@@ -66,10 +67,11 @@ def _write_inputs(folder: pathlib.Path, options: SpeedOptions) -> pathlib.Path:
     return folder
 
 
-def _jobs(folder: pathlib.Path, options: SpeedOptions, turn: str):
+def _jobs(
+    folder: pathlib.Path, options: SpeedOptions, turn: str
+) -> Iterator[tuple[str, list[str]]]:
     """Yields (name, arguments of Python) of each command, in the order in which they run."""
     yield "import", ["-c", "import bert_tf"]
-    yield "help", ["run_pretraining.py", "--help"]
     for size in ("small", "large"):
         yield (
             f"data, {size}",
@@ -95,7 +97,6 @@ def _report(costs: dict[str, dict[str, list[float]]], options: SpeedOptions) -> 
     examples = BATCH_SIZE * (options.num_steps - 1)
     figures = {
         "import bert_tf, CPU s": lambda cost: cost("import"),
-        "--help, CPU s": lambda cost: cost("help"),
         "start, CPU s": lambda cost: cost("host, 1 steps"),
         "start, static shapes, CPU s": lambda cost: cost("static, 1 steps"),
         "data, MB per CPU s": lambda cost: megabytes / (cost("data, large") - cost("data, small")),
