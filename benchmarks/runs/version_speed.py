@@ -44,7 +44,7 @@ def main(options: SpeedOptions) -> None:
         inputs = _write_inputs(pathlib.Path(folder), options)
         for turn in range(options.num_rounds):
             for name, checkout in versions.items():
-                for job, command in _jobs(inputs, options, f"{name}{turn}"):
+                for job, command in _jobs(inputs, options, f"{name}_{turn}"):
                     cost = child_process.run([sys.executable, *command], cwd=checkout)
                     costs.setdefault(job, {}).setdefault(name, []).append(cost.cpu_seconds)
                     print(f"  {turn} {name:7}{job:18}{cost.cpu_seconds:8.2f} CPU s", flush=True)
@@ -76,17 +76,18 @@ def _jobs(
         yield (
             f"data, {size}",
             ["create_pretraining_data.py", f"--input_file={folder}/{size}.txt"]
-            + [f"--output_file={folder}/{size}.tfrecord", f"--vocab_file={options.vocab_file}"]
+            + [f"--output_file={folder}/{turn}/{size}.tfrecord"]
+            + [f"--vocab_file={options.vocab_file}"]
             + ["--dupe_factor=1", "--num_workers=1"],
         )
     for feed, flags in (("host", []), ("static", ["--length_buckets=64,128"])):
         for num_steps in (1, options.num_steps):
             yield (
                 f"{feed}, {num_steps} steps",
-                ["run_pretraining.py", "--do_train", f"--input_file={folder}/large.tfrecord"]
+                ["run_pretraining.py", "--do_train", f"--input_file={folder}/{turn}/large.tfrecord"]
                 + [f"--bert_config_file={folder}/config.json"]
                 + [f"--vocab_file={options.vocab_file}", "--num_warmup_steps=0"]
-                + [f"--output_dir={folder}/{turn}_{feed}_{num_steps}", *flags]
+                + [f"--output_dir={folder}/{turn}/{feed}_{num_steps}", *flags]
                 + [f"--train_batch_size={BATCH_SIZE}", f"--num_train_steps={num_steps}"],
             )
 
