@@ -77,7 +77,7 @@ def _jobs(
             f"data, {size}",
             ["create_pretraining_data.py", f"--input_file={folder}/{size}.txt"]
             + [f"--output_file={folder}/{turn}/{size}.tfrecord"]
-            + [f"--vocab_file={options.vocab_file}"]
+            + [f"--vocab_file={pathlib.Path(options.vocab_file).resolve()}"]
             + ["--dupe_factor=1", "--num_workers=1"],
         )
     for feed, flags in (("host", []), ("static", ["--length_buckets=64,128"])):
@@ -86,7 +86,10 @@ def _jobs(
                 f"{feed}, {num_steps} steps",
                 ["run_pretraining.py", "--do_train", f"--input_file={folder}/{turn}/large.tfrecord"]
                 + [f"--bert_config_file={folder}/config.json"]
-                + [f"--vocab_file={options.vocab_file}", "--num_warmup_steps=0"]
+                + [
+                    f"--vocab_file={pathlib.Path(options.vocab_file).resolve()}",
+                    "--num_warmup_steps=0",
+                ]
                 + [f"--output_dir={folder}/{turn}/{feed}_{num_steps}", *flags]
                 + [f"--train_batch_size={BATCH_SIZE}", f"--num_train_steps={num_steps}"],
             )
