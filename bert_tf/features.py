@@ -43,6 +43,10 @@ LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")
 START_POSITIONS = Feature("start_positions", "start_positions", "B")
 END_POSITIONS = Feature("end_positions", "end_positions", "B")
 
+# In batches for training, next to the features: int32 [B], the position of each row in the global
+# batch. Dropout masks belong to it.
+ROW_NUMBERS = "row_numbers"
+
 ENCODER_INPUTS = (WORD_IDS, MASK, TYPE_IDS)
 MASKED_LM = (MASKED_LM_POSITIONS, MASKED_LM_IDS, MASKED_LM_WEIGHTS)
 PRETRAINING = (*ENCODER_INPUTS, *MASKED_LM, NEXT_SENTENCE_LABELS)

@@ -155,6 +155,7 @@ def in_loop(step, count):
 def new_batch(case):
     import numpy as np
 
+    from bert_tf import features
     from bert_tf.records.read import micro_batches
 
     rng = np.random.default_rng(3)
@@ -170,7 +171,7 @@ def new_batch(case):
         "masked_lm_ids": rng.integers(0, vocab_size, slots, dtype=np.int32),
         "masked_lm_weights": np.ones(slots, np.float32),
         "next_sentence_labels": np.zeros(shape, np.int32),
-        micro_batches.ROW_NUMBERS: row_numbers,
+        features.ROW_NUMBERS: row_numbers,
         micro_batches.BUCKET: np.full(case.num_micro_batches, len(case.lengths), np.int32),
     }
 

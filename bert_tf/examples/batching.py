@@ -166,7 +166,7 @@ def training_batches(
       first_step: batches to leave out, so that a restart gives those that are left.
 
     Yields:
-      for each replica, a tuple of micro-batches (`Rows.batch`).
+      for each replica, a tuple of micro-batches: `Rows.batch` with `features.ROW_NUMBERS`.
     """
     per_epoch = -(-len(rows) // batch_size)
     lengths = rows.lengths
@@ -175,27 +175,32 @@ def training_batches(
         order = epoch_order(len(rows), random_seed, epoch)
         for start in range(position * batch_size, len(rows), batch_size):
             indices = order[start : start + batch_size]
-            shares = share_out(indices, lengths, replicas, num_micro_batches)
-            yield [tuple(map(rows.batch, micro_batches)) for micro_batches in shares]
+            shares = share_out(lengths[indices], replicas, num_micro_batches)
+            yield [
+                tuple(_micro_batch(rows, indices, positions) for positions in micro_batches)
+                for micro_batches in shares
+            ]
         epoch, position = epoch + 1, 0
 
 
-def share_out(
-    indices: Ints, lengths: Ints, replicas: int, num_micro_batches: int
-) -> list[list[Ints]]:
+def _micro_batch(rows: Rows, indices: Ints, positions: Ints) -> Batch:
+    """The rows at these positions of a batch of rows `indices`; they keep the positions."""
+    return rows.batch(indices[positions]) | {features.ROW_NUMBERS: positions.astype(np.int32)}
+
+
+def share_out(lengths: Ints, replicas: int, num_micro_batches: int) -> list[list[Ints]]:
     """Gives every replica rows of all lengths, in equally many micro-batches.
 
     Args:
-      indices: [B], row numbers of a batch.
-      lengths: [N], tokens of every row of the data set.
+      lengths: [B], tokens of the rows of a batch.
       replicas: their number.
       num_micro_batches: wanted for each replica.
 
     Returns:
-      for each replica, row numbers of its micro-batches. A replica with fewer rows than another
-      gets empty arrays at the end.
+      for each replica, the positions in the batch of its micro-batches' rows. A replica with fewer
+      rows than another gets empty arrays at the end.
     """
-    by_length = indices[np.argsort(lengths[indices], kind="stable")]
+    by_length = np.argsort(lengths, kind="stable")
     shares = [by_length[replica::replicas] for replica in range(replicas)]
     num_micro_batches = min(num_micro_batches, len(shares[0]))
     result = []

@@ -193,8 +193,7 @@ class PhaseData:
         num_micro_batches = max(_MIN_MICRO_BATCHES, options.gradient_accumulation_steps)
         for batch in reader.batches(start_batch).as_numpy_iterator():
             lengths = batch[features.MASK.name].sum(axis=1)
-            rows = np.arange(len(lengths))
-            shares = batching.share_out(rows, lengths, replicas, num_micro_batches)
+            shares = batching.share_out(lengths, replicas, num_micro_batches)
             yield [tuple(_cut(batch, rows, lengths) for rows in shares[r]) for r in here]
 
     def _device_batches(
@@ -245,4 +244,4 @@ def _cut(batch: batching.Batch, rows: batching.Ints, lengths: batching.Ints) -> 
     longest = int(lengths[rows].max(initial=1))
     shortened = micro_batches.shortened(batch, longest)
     micro_batch = {name: values[rows] for name, values in shortened.items()}
-    return micro_batch | {micro_batches.ROW_NUMBERS: np.asarray(rows, np.int32)}
+    return micro_batch | {features.ROW_NUMBERS: np.asarray(rows, np.int32)}

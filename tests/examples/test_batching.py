@@ -185,6 +185,21 @@ def test_a_restart_gets_the_batches_that_are_left(first):
         assert numbers(found) == numbers(wanted)
 
 
+@pytest.mark.parametrize(("replicas", "micro_batches"), [(1, 1), (1, 4), (3, 2), (4, 3)])
+def test_a_row_has_its_position_in_the_global_batch_however_the_batch_is_cut(
+    replicas, micro_batches
+):
+    order = batching.epoch_order(NUM_ROWS, 7, 0).tolist()
+    for first, batch in enumerate(batches(5, replicas=replicas, micro_batches=micro_batches)):
+        found = {
+            int(row): int(number)
+            for each in itertools.chain.from_iterable(batch)
+            for row, number in zip(each["label_ids"], each["row_numbers"], strict=True)
+        }
+        assert {each["row_numbers"].dtype for share in batch for each in share} == {np.dtype("i4")}
+        assert found == {row: number for number, row in enumerate(order[5 * first : 5 * first + 5])}
+
+
 def test_a_row_keeps_its_ids_types_and_label():
     data = rows()
     for micro_batches in batches(1)[0]:
@@ -203,23 +218,21 @@ def test_micro_batches_are_padded_to_their_own_longest_row_only():
 
 
 def test_every_replica_gets_rows_of_all_lengths_and_equally_many_micro_batches():
-    lengths = np.array([1, 2, 3, 4, 5, 6, 100])  # row 6 is not of this batch
-    shares = batching.share_out(np.array([5, 3, 1, 0, 2, 4]), lengths, 2, 2)
+    shares = batching.share_out(np.array([6, 4, 2, 1, 3, 5]), 2, 2)
     assert [[rows.tolist() for rows in micro_batches] for micro_batches in shares] == [
-        [[0], [2, 4]],
-        [[1], [3, 5]],
+        [[3], [4, 5]],
+        [[2], [1, 0]],
     ]
 
 
 def test_replicas_with_fewer_rows_get_empty_micro_batches():
-    lengths = np.array([4, 5, 6, 7, 8])
-    shares = batching.share_out(np.array([0, 1, 2, 3, 4]), lengths, 4, 3)
+    shares = batching.share_out(np.array([4, 5, 6, 7, 8]), 4, 3)
     assert [[len(rows) for rows in micro_batches] for micro_batches in shares] == [
         *[[1, 1], [1, 0], [1, 0], [1, 0]]
     ]
-    shares = batching.share_out(np.array([2]), lengths, 3, 3)
+    shares = batching.share_out(np.array([6]), 3, 3)
     assert [[rows.tolist() for rows in micro_batches] for micro_batches in shares] == [
-        [[2]],
+        [[0]],
         [[]],
         [[]],
     ]

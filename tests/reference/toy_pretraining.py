@@ -81,7 +81,7 @@ def shares(number, num_replicas=1, is_packed=False):
         batch[features.SEQUENCE_IDS.name] = (1 + (np.arange(NUM_TOKENS) > 4)) * mask
     else:
         batch[features.NEXT_SENTENCE_LABELS.name] = rng.integers(0, 2, num_rows, dtype=np.int32)
-    batch[micro_batches.ROW_NUMBERS] = np.arange(num_rows, dtype=np.int32)
+    batch[features.ROW_NUMBERS] = np.arange(num_rows, dtype=np.int32)
     rows = np.arange(num_rows).reshape(NUM_MICRO_BATCHES, num_replicas, -1).swapaxes(0, 1)
     return [
         {name: values[mine].astype(values.dtype) for name, values in batch.items()}

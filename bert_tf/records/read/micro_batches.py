@@ -14,9 +14,8 @@ import tensorflow as tf
 
 from bert_tf import features
 
-# In addition to the features of a micro-batch, int32: the positions of its rows in the sorted
-# global batch, [b]; and the index of its length among the buckets, a scalar.
-ROW_NUMBERS = "row_numbers"
+# In addition to the features of a micro-batch: the index of its length among the buckets, an int32
+# scalar.
 BUCKET = "length_bucket"
 
 _PER_TOKEN = {feature.name for feature in (*features.ENCODER_INPUTS, features.SEQUENCE_IDS)}
@@ -86,13 +85,14 @@ class Cut:
           buckets: int32 [K].
 
         Returns:
-          dict of [R K b ...], `ROW_NUMBERS` among them, and `BUCKET` int32 [R K].
+          dict of [R K b ...], with `features.ROW_NUMBERS`, positions in the sorted batch, and
+          `BUCKET` int32 [R K].
         """
         shape = self.positions.shape
         shares = {
             name: tf.reshape(values, [*shape, *values.shape[1:]]) for name, values in batch.items()
         }
-        shares[ROW_NUMBERS] = tf.constant(self.positions)
+        shares[features.ROW_NUMBERS] = tf.constant(self.positions)
         return shares | {BUCKET: tf.broadcast_to(buckets, shape[:2])}
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import tensorflow as tf
 
 from bert_tf import identity as run_identity
-from bert_tf.errors import InputError
 from bert_tf.progress import Progress
 from bert_tf.training.devices import environment
 from bert_tf.training.devices.workers import Workers
+from bert_tf.training.inputs import check_identity, identity_file
 from bert_tf.training.monitoring.guards import LossGuard, ReplicaCheck
 from bert_tf.training.monitoring.metrics_log import MetricsLog
 from bert_tf.training.monitoring.throughput import Meter, Rates
@@ -72,7 +72,7 @@ class Loop:
         if self._workers.is_chief:
             check_identity(directory, identity)
             self._lock = DirectoryLock(state_directory)
-            run_identity.keep(_identity_file(directory), identity)
+            run_identity.keep(identity_file(directory), identity)
         # Named one by one: tf.train.Checkpoint does not see layers that Keras keeps in a list.
         weights = {variable.path: variable.value for variable in self.model.variables}
         parts = {"weights": weights, "optimizer": update.optimizer}
@@ -80,7 +80,7 @@ class Loop:
         self._guard = LossGuard(self._state.last_good, record_files)
         self._replicas = ReplicaCheck(self._strategy, update.variables)
         self._host_feed = HostFeed(update, self._step)
-        self._norm = tf.function(update.parameter_norm)
+        self._norm = tf.function(update.parameter_norm, autograph=False)
 
     @property
     def step(self) -> int:
@@ -137,7 +137,7 @@ class Loop:
           batches: from that step on. Either `DeviceBatches`, or batches from the host: each a list
             with a tuple of micro-batches for each replica of this process. Such a micro-batch is a
             dict of arrays, padded to its own longest row, and may have
-            `micro_batches.ROW_NUMBERS`.
+            `features.ROW_NUMBERS`.
           num_steps: updates in all.
           meter: gets the amounts of every call.
           after_update: called after each call with the number of updates done.
@@ -189,21 +189,3 @@ class Loop:
         norm = {"parameter_norm": self._norm()}
         self.log.add(step, values | norm | (rates.values() if rates else {}))
         return {"loss": f"{values['loss']:.4f}"} | (rates.note() if rates else {})
-
-
-def check_identity(directory: str, identity: Mapping[str, Any]) -> None:
-    """Refuses a model directory that holds the state of another run; writes nothing.
-
-    Raises:
-      InputError: it does.
-    """
-    path = _identity_file(directory)
-    if differences := run_identity.differences(path, identity):
-        raise InputError(
-            f"{os.path.dirname(path)} holds the state of another run: {'; '.join(differences)}. "
-            "Give a new --output_dir, or the options of that run (its flags.txt) to go on with it."
-        )
-
-
-def _identity_file(directory: str) -> str:
-    return os.path.join(directory, "training", "identity.json")

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.modeling import dropout
-from bert_tf.records.read.micro_batches import BUCKET, ROW_NUMBERS, shortened
+from bert_tf.records.read.micro_batches import BUCKET, shortened
 from bert_tf.training.optimization.optimizer import Optimizer
 from bert_tf.training.step.objectives import Objective, SumAndCount
 
@@ -65,11 +65,11 @@ class Update:
         self._objective = objective
         self._seed = random_seed
         # Traced once for all micro-batches from the host.
-        self._measure_traced = tf.function(self._measure)
+        self._measure_traced = tf.function(self._measure, autograph=False)
         self._sum_static = self._sum_gradients
         self.compiles_whole = jit_compile and strategy.num_replicas_in_sync == 1
         if jit_compile and not self.compiles_whole:
-            self._sum_static = tf.function(self._sum_gradients, jit_compile=True)
+            self._sum_static = tf.function(self._sum_gradients, jit_compile=True, autograph=False)
 
     def __call__(
         self, batch: Any, number: tf.Tensor, shapes: StaticShapes | None = None
@@ -94,7 +94,9 @@ class Update:
         def update(batch: Any, number: tf.Tensor) -> dict[str, tf.Tensor]:
             return self(batch, number, shapes)
 
-        return tf.function(update, jit_compile=True) if self.compiles_whole else update
+        if not self.compiles_whole:
+            return update
+        return tf.function(update, jit_compile=True, autograph=False)
 
     def on_replica(
         self, batch: Any, number: tf.Tensor, shapes: StaticShapes | None
@@ -181,7 +183,7 @@ class Update:
     def _measure(self, micro_batch: Batch, seed: tf.Tensor) -> dict[str, SumAndCount]:
         """Losses and accuracies of a micro-batch, and `AMOUNTS`, whose counts mean nothing."""
         batch = self._objective.prepare(micro_batch)
-        with dropout.step_seed(seed, rows=micro_batch.get(ROW_NUMBERS)):
+        with dropout.step_seed(seed, rows=micro_batch.get(features.ROW_NUMBERS)):
             outputs = self.model(batch, training=True)
         mask = tf.cast(micro_batch[features.MASK.name], tf.float32)
         one = tf.constant(1.0)
@@ -197,7 +199,7 @@ class Update:
     def _dropout_seeds(self, micro_batches: Sequence[Batch], number: tf.Tensor) -> list[tf.Tensor]:
         """int32 [2] for each micro-batch: one for all if their rows have numbers."""
         seed = _folded([self._seed, 0], tf.cast(number, tf.int32))
-        if ROW_NUMBERS in micro_batches[0]:
+        if features.ROW_NUMBERS in micro_batches[0]:
             return [seed] * len(micro_batches)
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         first = replica * len(micro_batches)
