@@ -64,7 +64,7 @@ COMMANDS = {
     "pretrain": Command(
         "Pre-train BERT on TFRecords: masked LM and next sentence prediction.",
         "bert_tf.options:PreTraining",
-        "bert_tf.training.pretrain:run",
+        "bert_tf.training.pretraining_inputs:main",
     ),
     "report": Command(
         "Write the HTML report of a pre-training or fine-tuning run.",
@@ -74,12 +74,12 @@ COMMANDS = {
     "classify": Command(
         "Fine-tune BERT to classify or score one or two texts (GLUE).",
         "bert_tf.options:Classifier",
-        "bert_tf.training.classifier:run",
+        "bert_tf.training.classifier_data:main",
     ),
     "squad": Command(
         "Fine-tune BERT to answer questions from a passage (SQuAD).",
         "bert_tf.options:QuestionAnswering",
-        "bert_tf.training.squad:run",
+        "bert_tf.training.squad_data:main",
     ),
     "presets": Command(
         "List the released models that have a name; fetch or verify some.",

@@ -12,12 +12,13 @@ _RENAMED_KEYS = {"batch_pieces": "num_micro_batches", "unit": "granularity"}
 _RENAMED_VALUES = {("unit", "piece"): "token"}
 
 
-def differences(path: str, identity: Mapping[str, Any]) -> list[str]:
+def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False) -> list[str]:
     """Compares an identity with the one in a file.
 
     Args:
       path: a JSON file, or none yet.
       identity: values that JSON can hold.
+      is_part: whether the file may have entries that `identity` lacks.
 
     Returns:
       A phrase for each entry that differs, such as "seed is 3 there and 5 here"; empty if there
@@ -30,7 +31,7 @@ def differences(path: str, identity: Mapping[str, Any]) -> list[str]:
     here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
     return [
         f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
-        for name in sorted(there.keys() | here.keys())
+        for name in sorted(here.keys() if is_part else there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
 

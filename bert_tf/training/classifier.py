@@ -7,7 +7,6 @@ Files in `--output_dir` in addition to those of a model directory:
     predictions.tsv     the same rows with id and predicted label, under a header
 """
 
-import dataclasses
 import functools
 import os
 from collections.abc import Sequence
@@ -15,51 +14,31 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from bert_tf import features, files, flagging
-from bert_tf.checkpoints import model_directory
-from bert_tf.examples import batching, packing, readers
+from bert_tf import files, flagging
 from bert_tf.options import Classifier
 from bert_tf.tasks import metrics, registry
-from bert_tf.text import vocab, wordpiece
-from bert_tf.training import finetune, setup
+from bert_tf.training import classifier_data, finetune, setup
+from bert_tf.training.classifier_data import ClassifierData, Labelled, Splits
 from bert_tf.training.predict import Predictor
 from bert_tf.training.step import objectives
 
 _OBJECTIVES = {"classify": objectives.CLASSIFICATION, "regress": objectives.REGRESSION}
 
 
-@dataclasses.dataclass(frozen=True)
-class Labelled:
-    """A set of a split, encoded.
-
-    Attributes:
-      name: "" or, where a split has several sets, their name ("matched").
-      rows: of the examples, in the same order.
-    """
-
-    name: str
-    examples: list[readers.TextExample]
-    rows: batching.Rows
-
-    @property
-    def references(self) -> np.ndarray:
-        """[N], class indices or values."""
-        (labels,) = self.rows.labels.values()
-        return labels
-
-
-Splits = dict[str, list[Labelled]]
-
-
 def run(options: Classifier) -> None:
-    """Runs what the flags ask for; see the module."""
-    inputs = setup.check(options)
-    task, data = _read(inputs)
+    """Runs what the flags ask for; see the module.
+
+    Raises:
+      InputError: see `classifier_data.read`.
+    """
+    run_on(classifier_data.read(options))
+
+
+def run_on(given: ClassifierData) -> None:
+    """`run` on what was read and checked."""
+    inputs, task, data, directory = given.inputs, given.task, given.splits, given.directory
+    options = inputs.options
     strategy = setup.set_up_devices(options)
-    metadata = _metadata(task, options)
-    directory = model_directory.prepare(
-        options.output_dir, inputs.config, inputs.vocab_file, metadata
-    )
     flagging.announce(options)
     results = {}
     if options.do_train:
@@ -73,80 +52,6 @@ def run(options: Classifier) -> None:
         finetune.write_results(options.output_dir, results)
     if options.do_predict:
         _predict(task, model, data["test"], options)
-
-
-def _read(inputs: setup.Inputs[Classifier]) -> tuple[registry.Task, Splits]:
-    """Checks and reads everything before work starts."""
-    options = inputs.options
-    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
-    task = registry.get(options.task_name)
-    if options.do_train:
-        task = task.fitted(options.data_dir)
-    else:
-        task = _as_trained(task, options)
-    shortest = 3 if task.num_texts == 1 else 5
-    packing.check_length(options.max_seq_length, inputs.config, shortest)
-    tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
-    splits = {
-        "train": options.do_train,
-        "dev": options.do_eval,
-        "test": options.do_predict,
-    }
-    data = {
-        split: [
-            Labelled(name, examples, _rows(examples, task, tokenizer, options.max_seq_length))
-            for name, examples in task.read(split, options.data_dir)
-        ]
-        for split, wanted in splits.items()
-        if wanted
-    }
-    return task, data
-
-
-def _as_trained(task: registry.Task, options: Classifier) -> registry.Task:
-    """The task with the labels of the model in `--output_dir`, where there is one."""
-    if os.path.exists(os.path.join(options.output_dir, "model.json")):
-        metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
-        return task.with_labels(metadata.labels, metadata.num_texts)
-    return task.fitted(options.data_dir)
-
-
-def _metadata(task: registry.Task, options: Classifier) -> model_directory.ModelMetadata:
-    return model_directory.ModelMetadata(
-        kind=task.kind,
-        task=task.name,
-        labels=task.labels,
-        num_texts=task.num_texts,
-        do_lower_case=options.do_lower_case,
-        max_seq_length=options.max_seq_length,
-    )
-
-
-def _rows(
-    examples: Sequence[readers.TextExample],
-    task: registry.Task,
-    tokenizer: wordpiece.WordPieceTokenizer,
-    max_seq_length: int,
-) -> batching.Rows:
-    """Tokenizes and packs examples; rows without labels where the examples have none."""
-    packed = [
-        packing.pack(
-            tokenizer.encode(example.text_a),
-            None if example.text_b is None else tokenizer.encode(example.text_b),
-            tokenizer.vocabulary,
-            max_seq_length,
-        )
-        for example in examples
-    ]
-    labels = {}
-    if examples[0].label is not None and task.kind == "regress":
-        values = [example.label for example in examples]
-        labels[features.LABEL_VALUES.name] = np.array(values, np.float32)
-    elif examples[0].label is not None:
-        index: dict[object, int] = {label: i for i, label in enumerate(task.labels)}
-        ids = [index[example.label] for example in examples]
-        labels[features.LABEL_IDS.name] = np.array(ids, np.int32)
-    return batching.Rows([row[0] for row in packed], [row[1] for row in packed], labels)
 
 
 def _train(run: setup.Run[Classifier], task: registry.Task, data: Splits) -> dict[str, float]:

@@ -17,44 +17,48 @@ import tensorflow as tf
 from bert_tf import checkpoints, flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
-from bert_tf.examples import packing
 from bert_tf.options import PreTraining
 from bert_tf.progress import Progress
 from bert_tf.records import check, manifest
 from bert_tf.records.read import stream
-from bert_tf.training import finetune, phases, pretraining_data, setup
+from bert_tf.training import finetune, pretraining_data, pretraining_inputs, setup
+from bert_tf.training.inputs import Inputs, check_identity, deciding_options
 from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.plan import flops, hardware, peak
 from bert_tf.training.plan.options import PlanOptions
 from bert_tf.training.plan.text import describe
 from bert_tf.training.pretraining_data import PhaseData, Records
+from bert_tf.training.pretraining_inputs import PretrainingInputs
 from bert_tf.training.report import page
 from bert_tf.training.step import recomputation
-from bert_tf.training.step.loop import Loop, check_identity
+from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import PRETRAINING, Pretraining
 
 
 def run(options: PreTraining) -> None:
-    """Runs what the flags ask for; see the module."""
-    inputs = setup.check(options)
-    objective = PRETRAINING[options.objective]
-    _check_direction(inputs.checkpoint, objective)
-    config = dataclasses.replace(inputs.config, is_causal=objective.is_causal)
-    inputs = dataclasses.replace(inputs, config=config)
-    data = _phase_data(inputs)
+    """Runs what the flags ask for; see the module.
+
+    Raises:
+      InputError: see `pretraining_inputs.read`; or the records are not as wanted.
+    """
+    run_on(pretraining_inputs.read(options))
+
+
+def run_on(given: PretrainingInputs) -> None:
+    """`run` on what was checked."""
+    inputs, directory = given.inputs, given.directory
+    options, objective = inputs.options, PRETRAINING[inputs.options.objective]
+    data = _phase_data(given)
     eval_records = pretraining_data.find_records(
         options, inputs.vocabulary, data[-1].phase.max_seq_length, is_evaluation=True
     )
     strategy = setup.set_up_devices(options)
     for each in data:
         pretraining_data.check_batch_size(each.phase, options, strategy)
-    directory = model_directory.prepare(
-        options.output_dir, config, inputs.vocab_file, _metadata(inputs, data, objective)
-    )
     flagging.announce(options)
     if options.dry_run:
-        check_identity(directory.path, setup.deciding_options(options) | _identity(data, options))
+        check_identity(directory.path, deciding_options(options) | _identity(data, options))
         if inputs.checkpoint:
             setup.initial_model(inputs, directory)  # raises if the weights do not fit
         print(_plan(inputs, data, objective), flush=True)
@@ -78,53 +82,25 @@ def run(options: PreTraining) -> None:
         print(f"Report: {page.write(directory.path)}", flush=True)
 
 
-def _check_direction(checkpoint: checkpoints.Checkpoint | None, objective: Pretraining) -> None:
-    """Refuses left-to-right weights for a model that reads both ways, and the reverse."""
-    config = checkpoint.config if checkpoint else None
-    if checkpoint and config and config.is_causal != objective.is_causal:
-        fitting = [n for n, each in PRETRAINING.items() if each.is_causal == config.is_causal]
-        raise InputError(
-            f"--init_checkpoint={checkpoint.path} has is_causal {str(config.is_causal).lower()} in "
-            "the config next to it, and --objective wants the other. Give --objective="
-            f"{' or '.join(fitting)}, or another checkpoint."
-        )
-
-
-def _phase_data(inputs: setup.Inputs[PreTraining]) -> list[PhaseData]:
+def _phase_data(given: PretrainingInputs) -> list[PhaseData]:
     """The phases of the run with their records, checked."""
-    options = inputs.options
-    data = []
-    for number, phase in enumerate(phases.parse(options)):
-        packing.check_length(phase.max_seq_length, inputs.config, shortest=5)
-        records = pretraining_data.find_records(options, inputs.vocabulary, phase.max_seq_length)
-        data.append(PhaseData(phase, number, records))
-    if options.num_warmup_steps >= _num_steps(data):
-        raise InputError(
-            f"--num_warmup_steps={options.num_warmup_steps} must be below the {_num_steps(data)} "
-            "steps of --phases."
+    options, vocabulary = given.inputs.options, given.inputs.vocabulary
+    return [
+        PhaseData(
+            phase,
+            number,
+            pretraining_data.find_records(options, vocabulary, phase.max_seq_length),
         )
-    return data
+        for number, phase in enumerate(given.phases)
+    ]
 
 
 def _num_steps(data: Sequence[PhaseData]) -> int:
     return sum(each.phase.num_steps for each in data)
 
 
-def _metadata(
-    inputs: setup.Inputs[PreTraining], data: Sequence[PhaseData], objective: Pretraining
-) -> model_directory.ModelMetadata:
-    name = inputs.options.objective
-    return model_directory.ModelMetadata(
-        kind="pretrain",
-        task={"mlm_nsp": "masked-lm-and-next-sentence"}.get(name, name),
-        num_texts=2 if objective.has_pair else 1,
-        do_lower_case=not inputs.vocabulary.is_cased,
-        max_seq_length=max(each.phase.max_seq_length for each in data),
-    )
-
-
 def _identity(data: Sequence[PhaseData], options: PreTraining) -> dict[str, Any]:
-    """What decides the result, in addition to `setup.deciding_options`."""
+    """What decides the result, in addition to `inputs.deciding_options`."""
     paths = sorted({path for each in data for path in each.records.paths})
     # Rows that are sorted by length have other positions in the batch, and so other dropout masks.
     default_buckets = "full" if options.has_static_shapes else None
@@ -144,9 +120,7 @@ def _identity(data: Sequence[PhaseData], options: PreTraining) -> dict[str, Any]
     return identity
 
 
-def _plan(
-    inputs: setup.Inputs[PreTraining], data: Sequence[PhaseData], objective: Pretraining
-) -> str:
+def _plan(inputs: Inputs[PreTraining], data: Sequence[PhaseData], objective: Pretraining) -> str:
     """What the run would take on this machine."""
     options = inputs.options
     if options.use_tpu:
@@ -264,7 +238,7 @@ def evaluate(
       `loss` and, for each loss, e.g. `masked_lm_loss` and `masked_lm_accuracy`.
     """
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def measure(batch: dict[str, tf.Tensor]) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
         batch = objective.prepare(batch)
         return objective.measure(model(batch, training=False), batch)

@@ -1,21 +1,20 @@
-"""Sets up a run: checked inputs, seeds, compute dtype and devices, initial weights, the loop."""
+"""Sets up a run from checked inputs: seeds, compute dtype, devices, initial weights, the loop."""
 
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import keras
 import tensorflow as tf
 
-from bert_tf import checkpoints, config, files, flagging, options
+from bert_tf import checkpoints, files, flagging, options
 from bert_tf.checkpoints import model_directory
-from bert_tf.checkpoints.hub import presets
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
-from bert_tf.text import vocab
 from bert_tf.training.devices import strategies, tpu
 from bert_tf.training.devices.workers import Workers
+from bert_tf.training.inputs import Inputs, Options, deciding_options
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW, Optimizer
@@ -28,34 +27,8 @@ from bert_tf.training.step.update import Update
 # alone do not have.
 _FRESH = (r"(?!encoder/).*", r"encoder/pooler/.*")
 
-# The options that decide the result of every kind of run, and so must not change on a restart.
-_DECIDING = tuple(
-    "train_batch_size learning_rate weight_decay_rate adam_bias_correction max_grad_norm dtype "
-    "random_seed init_checkpoint optimizer lr_schedule lr_power lr_end_ratio".split()
-)
-
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 _OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
-
-
-AnyOptions = TypeVar("AnyOptions", bound=options.Training)
-Options = TypeVar("Options", bound=options.Training, covariant=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Inputs(Generic[Options]):
-    """What a run is made from, checked.
-
-    Attributes:
-      vocab_file: the file of `vocabulary`.
-      checkpoint: the opened --init_checkpoint.
-    """
-
-    options: Options
-    config: config.BertConfig
-    vocabulary: vocab.Vocabulary
-    vocab_file: str
-    checkpoint: checkpoints.Checkpoint | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,75 +86,6 @@ class Run(Generic[Options]):
             path = os.path.join(self.directory.path, "flags.txt")
             files.write_text(path, flagging.to_flagfile(given))
         return loop
-
-
-def deciding_options(given: options.Training) -> dict[str, Any]:
-    """The options that decide the result of every kind of run."""
-    return {name: getattr(given, name) for name in _DECIDING}
-
-
-def check(given: AnyOptions) -> Inputs[AnyOptions]:
-    """Checks configuration, vocabulary and checkpoint against each other.
-
-    A file that is not given is the one next to --bert_config_file, or else --init_checkpoint's own.
-
-    Raises:
-      InputError: one of them is missing or does not fit the others.
-    """
-    checkpoint = None
-    if given.init_checkpoint:
-        checkpoint = checkpoints.open_checkpoint(presets.resolve(given.init_checkpoint))
-    bert_config = _config(given, checkpoint)
-    vocab_file = _vocab_file(given, checkpoint)
-    vocabulary = vocab.from_file(vocab_file)
-    if warning := checkpoints.check_vocabulary(bert_config, vocabulary):
-        print(f"WARNING: {warning}", flush=True)
-    if checkpoint:
-        _check_checkpoint(checkpoint, vocabulary)
-    return Inputs(given, bert_config, vocabulary, vocab_file, checkpoint)
-
-
-def _config(
-    given: options.Training, checkpoint: checkpoints.Checkpoint | None
-) -> config.BertConfig:
-    """That of --bert_config_file, or of the file next to the checkpoint."""
-    if given.bert_config_file:
-        return config.from_file(given.bert_config_file)
-    if checkpoint and checkpoint.config:
-        return checkpoint.config
-    raise InputError(
-        "--bert_config_file is not given, and --init_checkpoint has none next to it. Give the "
-        "bert_config.json that the weights were made with."
-    )
-
-
-def _vocab_file(given: options.Training, checkpoint: checkpoints.Checkpoint | None) -> str:
-    """--vocab_file, or the vocab.txt next to the configuration or the checkpoint."""
-    if given.vocab_file:
-        return given.vocab_file
-    neighbour = os.path.join(os.path.dirname(given.bert_config_file or ""), "vocab.txt")
-    if given.bert_config_file and os.path.isfile(neighbour):
-        return neighbour
-    if checkpoint and checkpoint.vocab_file:
-        return checkpoint.vocab_file
-    raise InputError(
-        "--vocab_file is not given, and there is no vocab.txt next to --bert_config_file or "
-        "--init_checkpoint. Give the vocab.txt that the weights or records were made with."
-    )
-
-
-def _check_checkpoint(checkpoint: checkpoints.Checkpoint, vocabulary: vocab.Vocabulary) -> None:
-    """Refuses a vocabulary that is not the checkpoint's own."""
-    if not checkpoint.vocab_file:
-        return
-    own = vocab.from_file(checkpoint.vocab_file)
-    if own.sha256 != vocabulary.sha256:
-        casing = {True: "cased", False: "uncased"}
-        raise InputError(
-            f"--vocab_file ({len(vocabulary)} tokens, {casing[vocabulary.is_cased]}) is not the "
-            f"vocabulary of --init_checkpoint ({len(own)} tokens, {casing[own.is_cased]}). "
-            f"Give --vocab_file={checkpoint.vocab_file}."
-        )
 
 
 def set_up_devices(given: options.Training) -> tf.distribute.Strategy:

@@ -15,6 +15,7 @@ from bert_tf.examples import batching
 from bert_tf.options import Classifier
 from bert_tf.training import finetune, setup
 from bert_tf.training.devices import strategies
+from bert_tf.training.inputs import Inputs
 from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
@@ -86,7 +87,7 @@ def train(tmp_path):
         path = str(tmp_path / name)
         directory = model_directory.create(path, CONFIG, str(vocab_file), metadata)
         given = options(path, **changes)
-        inputs = setup.Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
+        inputs = Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
         run = setup.Run(inputs, strategies.make(strategy), directory)
         scores = finetune.train(run, rows(), objectives.CLASSIFICATION, "f1", evaluate)
         return scores, directory

@@ -17,6 +17,7 @@ from bert_tf.errors import InputError
 from bert_tf.options import Classifier
 from bert_tf.training import setup
 from bert_tf.training.devices import strategies
+from bert_tf.training.inputs import check
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
 from bert_tf.training.optimization.schedules import Schedule
@@ -75,7 +76,7 @@ def write_checkpoint(folder, kind, seed=5, tokens=TOKENS, **changes):
 
 
 def test_check_reads_what_was_given(tmp_path):
-    inputs = setup.check(options(tmp_path))
+    inputs = check(options(tmp_path))
     assert inputs.config == CONFIG
     assert inputs.vocabulary.tokens == tuple(TOKENS)
     assert inputs.checkpoint is None
@@ -84,7 +85,7 @@ def test_check_reads_what_was_given(tmp_path):
 def test_check_opens_the_checkpoint(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    checkpoint = setup.check(options(tmp_path, init_checkpoint=folder)).checkpoint
+    checkpoint = check(options(tmp_path, init_checkpoint=folder)).checkpoint
     assert checkpoint.path == os.path.join(folder, "bert_model.ckpt")
 
 
@@ -92,7 +93,7 @@ def test_check_takes_what_is_not_given_from_the_checkpoint(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
     left_out = {"bert_config_file": None, "vocab_file": None}
-    inputs = setup.check(options(tmp_path, init_checkpoint=folder, **left_out))
+    inputs = check(options(tmp_path, init_checkpoint=folder, **left_out))
     assert inputs.config == CONFIG
     assert inputs.vocab_file == os.path.join(folder, "vocab.txt")
 
@@ -100,7 +101,7 @@ def test_check_takes_what_is_not_given_from_the_checkpoint(tmp_path):
 def test_check_takes_the_vocabulary_beside_the_configuration_first(tmp_path):
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    inputs = setup.check(options(tmp_path, init_checkpoint=folder, vocab_file=None))
+    inputs = check(options(tmp_path, init_checkpoint=folder, vocab_file=None))
     assert inputs.vocab_file == str(tmp_path / "given" / "vocab.txt")
 
 
@@ -114,7 +115,7 @@ def test_check_says_which_file_is_nowhere(tmp_path, name):
     if name == "vocab_file":
         (tmp_path / "given" / "vocab.txt").unlink()
     with pytest.raises(InputError, match=f"--{name} is not given, and "):
-        setup.check(given)
+        check(given)
 
 
 def test_check_takes_a_name_for_the_model_of_that_name(tmp_path, monkeypatch):
@@ -122,7 +123,7 @@ def test_check_takes_a_name_for_the_model_of_that_name(tmp_path, monkeypatch):
     write_checkpoint(folder, "pretrain")
     monkeypatch.setattr(presets, "resolve", {"bert-base-uncased": folder}.get)
     left_out = {"bert_config_file": None, "vocab_file": None}
-    inputs = setup.check(options(tmp_path, init_checkpoint="bert-base-uncased", **left_out))
+    inputs = check(options(tmp_path, init_checkpoint="bert-base-uncased", **left_out))
     assert inputs.checkpoint.path == os.path.join(folder, "bert_model.ckpt")
 
 
@@ -131,15 +132,15 @@ def test_check_refuses_another_vocabulary_than_the_checkpoint_s(tmp_path):
     write_checkpoint(folder, "pretrain", tokens=[*TOKENS[:-1], "B"])
     message = r"\(7 tokens, uncased\) is not .*\(7 tokens, cased\). Give --vocab_file=.*pretrained"
     with pytest.raises(InputError, match=message):
-        setup.check(options(tmp_path, init_checkpoint=folder))
+        check(options(tmp_path, init_checkpoint=folder))
 
 
 def test_check_refuses_tokens_without_an_embedding_and_warns_of_the_reverse(tmp_path, capsys):
     vocab_file, _ = write_inputs(tmp_path / "more", [*TOKENS, "c"])
     with pytest.raises(InputError, match="8 tokens, the config vocab_size=7"):
-        setup.check(options(tmp_path, vocab_file=vocab_file))
+        check(options(tmp_path, vocab_file=vocab_file))
     vocab_file, _ = write_inputs(tmp_path / "fewer", TOKENS[:-1])
-    setup.check(options(tmp_path, vocab_file=vocab_file))
+    check(options(tmp_path, vocab_file=vocab_file))
     assert "WARNING: The vocabulary has 6 tokens" in capsys.readouterr().out
 
 
@@ -176,7 +177,7 @@ def new_loop(tmp_path, kind, config=CONFIG, **changes):
         str(tmp_path / kind), config, given.vocab_file, METADATA[kind]
     )
     keras.utils.set_random_seed(3)
-    run = setup.Run(setup.check(given), strategies.make("one_device"), directory)
+    run = setup.Run(check(given), strategies.make("one_device"), directory)
     return run.new_loop(objectives.CLASSIFICATION, setup.new_schedule(given, 7, 2), {"seed": 3})
 
 
@@ -300,7 +301,7 @@ def test_trained_model_takes_the_best_weights_then_those_of_the_checkpoint(tmp_p
     folder = str(tmp_path / "other")
     of_checkpoint = write_checkpoint(folder, "classify", seed=5)
     given = options(tmp_path, init_checkpoint=folder)
-    inputs = setup.check(given)
+    inputs = check(given)
     directory = model_directory.create(
         str(tmp_path / "run"), CONFIG, given.vocab_file, METADATA["classify"]
     )
@@ -323,7 +324,7 @@ def test_outputs_of_a_checkpoint_come_in_the_order_of_the_task(tmp_path, capsys,
     folder = str(tmp_path / "other")
     of_checkpoint = write_checkpoint(folder, "classify")
     given = options(tmp_path, init_checkpoint=folder)
-    inputs = setup.check(given)
+    inputs = check(given)
     inputs = dataclasses.replace(
         inputs, checkpoint=dataclasses.replace(inputs.checkpoint, labels=labels)
     )
@@ -348,10 +349,10 @@ def test_trained_model_needs_weights_with_a_head(tmp_path):
         str(tmp_path / "run"), CONFIG, given.vocab_file, METADATA["classify"]
     )
     with pytest.raises(InputError, match="holds no weights and --init_checkpoint is not given"):
-        setup.trained_model(setup.check(given), directory)
+        setup.trained_model(check(given), directory)
     folder = str(tmp_path / "pretrained")
     write_checkpoint(folder, "pretrain")
-    inputs = setup.check(dataclasses.replace(given, init_checkpoint=folder))
+    inputs = check(dataclasses.replace(given, init_checkpoint=folder))
     with pytest.raises(InputError, match=r"not in the file \(2\):\s+classifier/kernel"):
         setup.trained_model(inputs, directory)
 
@@ -367,7 +368,7 @@ def test_a_pre_training_model_takes_the_heads_that_it_has(tmp_path, make, num_te
     given = options(tmp_path, init_checkpoint=folder)
     metadata = dataclasses.replace(METADATA["pretrain"], num_texts=num_texts)
     directory = model_directory.prepare(str(tmp_path / "run"), CONFIG, given.vocab_file, metadata)
-    inputs = setup.check(given)
+    inputs = check(given)
     model = make(inputs, directory)
     assert any(v.path.startswith("next_sentence/") for v in model.variables) == (num_texts == 2)
     for variable in model.variables:
