@@ -11,3 +11,7 @@ class InputError(ValueError):
 
 class UnfinishedError(InputError):
     """Work stopped for a reason outside its input; the same command continues it."""
+
+
+class DiskFullError(UnfinishedError):
+    """The disk is full; the message says what is kept."""

@@ -1,16 +1,30 @@
 """Local files: checked before work starts, written completely or not at all."""
 
 import contextlib
+import errno
+import fcntl
 import glob
 import os
 import pathlib
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from bert_tf.errors import InputError
+from bert_tf.errors import DiskFullError, InputError
 
 StrPath = str | os.PathLike[str]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# What TensorFlow, safetensors, HDF5 and NumPy say where they do not pass the number on.
+_SAYS_FULL = re.compile(
+    "|".join(
+        [*(re.escape(os.strerror(number)) for number in _FULL)]
+        + [rf"errno = {number}\b" for number in _FULL]
+        + [r"\d+ requested and \d+ written"]
+    )
+)
+_RANDOM = "[a-z0-9_]{8}"  # what `tempfile` adds to a name
 
 
 def require_file(path: StrPath, what: str) -> None:
@@ -81,11 +95,15 @@ def expand(patterns: str, what: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def replacing(path: StrPath) -> Iterator[str]:
+def replacing(path: StrPath, flushes: bool = True) -> Iterator[str]:
     """Yields a temporary path next to `path`, which is renamed to `path` when the block ends.
 
     A reader sees the old file or the new one, never part of one. On an exception the
     temporary file is removed and the old one stays.
+
+    Args:
+      flushes: whether the file and its name are on the disk when the block ends, so that the
+        computer may lose power. False for what is cheap to make again.
     """
     directory = os.path.dirname(os.path.abspath(path))
     os.makedirs(directory, exist_ok=True)
@@ -93,50 +111,128 @@ def replacing(path: StrPath) -> Iterator[str]:
     os.close(handle)
     os.chmod(temporary, 0o666 & ~_umask())
     try:
-        yield temporary
-        os.replace(temporary, path)
+        with _in_use(temporary):
+            yield temporary
+            if flushes:
+                _flush(temporary)
+            os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
         raise
+    if flushes:
+        _flush_names(directory)
 
 
 @contextlib.contextmanager
 def replacing_directory(path: StrPath) -> Iterator[str]:
     """Yields a temporary directory, which is renamed to `path` when the block ends.
 
-    An existing `path` is moved aside first and removed last; between the two renames there is
-    none. If the second rename fails, it is moved back. A symbolic link is followed, and stays.
+    All of it is on the disk before. An existing `path` is moved aside first and removed last;
+    between the two renames there is none. If the second rename fails, it is moved back. A symbolic
+    link is followed, and stays. What a killed process left of the same directory is removed.
     """
     path = os.path.realpath(path)
     parent = os.path.dirname(path)
     os.makedirs(parent, exist_ok=True)
+    remove_unfinished(path)
     temporary = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.", dir=parent)
     os.chmod(temporary, 0o777 & ~_umask())
     try:
-        yield temporary
-        aside = None
-        try:
-            if os.path.isdir(path):
-                aside = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.old.", dir=parent)
-                os.rename(path, os.path.join(aside, "old"))
-            os.rename(temporary, path)
-        except OSError:
-            if aside:
-                if os.listdir(aside):
-                    os.rename(os.path.join(aside, "old"), path)
-                os.rmdir(aside)
-            raise
-        if aside:
-            shutil.rmtree(aside)
+        with _in_use(temporary):
+            yield temporary
+            _flush_directory(temporary)
+            _exchange(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def write_text(path: StrPath, text: str) -> None:
-    """Writes `text` as UTF-8, completely or not at all."""
-    with replacing(path) as temporary:
+def _exchange(temporary: str, path: str) -> None:
+    """Renames `temporary` to `path`; an old `path` is gone afterwards."""
+    parent = os.path.dirname(path)
+    aside = None
+    try:
+        if os.path.isdir(path):
+            aside = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.old.", dir=parent)
+            os.rename(path, os.path.join(aside, "old"))
+        os.rename(temporary, path)
+    except OSError:
+        if aside:
+            if os.listdir(aside):
+                os.rename(os.path.join(aside, "old"), path)
+            os.rmdir(aside)
+        raise
+    _flush_names(parent)
+    if aside:
+        shutil.rmtree(aside)
+
+
+def remove_unfinished(path: StrPath) -> None:
+    """Removes the temporary copies of `path`, a directory or a file, that killed processes left.
+
+    A directory that a kill has left moved aside is put back. A copy that another process is writing
+    stays: it is locked, where the file system has locks.
+    """
+    path = os.path.realpath(path)
+    parent, name = os.path.split(path)
+    pattern = re.compile(rf"\.{re.escape(name)}\.(old\.)?{_RANDOM}")
+    names = os.listdir(parent) if os.path.isdir(parent) else []
+    for found in filter(pattern.fullmatch, names):
+        copy = os.path.join(parent, found)
+        with contextlib.suppress(OSError), _in_use(copy):
+            old = os.path.join(copy, "old")
+            if ".old." in found and os.path.isdir(old) and not os.path.lexists(path):
+                os.rename(old, path)
+            shutil.rmtree(copy) if os.path.isdir(copy) else os.remove(copy)
+
+
+@contextlib.contextmanager
+def _in_use(path: str) -> Iterator[None]:
+    """Holds the lock of a temporary copy.
+
+    Raises:
+      BlockingIOError: another process holds it.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:  # the file system has no such locks
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
+def _flush(path: str) -> None:
+    """Waits until a file is on the disk, which may be the first to say that the disk is full."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _flush_names(directory: str) -> None:
+    """Waits until the names in a directory are on the disk, where the file system supports it."""
+    with contextlib.suppress(OSError):
+        _flush(directory)
+
+
+def _flush_directory(path: str) -> None:
+    """Waits until a directory with everything in it is on the disk."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _flush(os.path.join(folder, name))
+        _flush_names(folder)
+
+
+def write_text(path: StrPath, text: str, flushes: bool = True) -> None:
+    """Writes `text` as UTF-8, completely or not at all; `flushes`: see `replacing`."""
+    with replacing(path, flushes) as temporary:
         pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -144,3 +240,49 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an exception, of Python or of a library, says that a disk or a quota is full."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    return isinstance(error, Exception) and bool(_SAYS_FULL.search(str(error)))
+
+
+@contextlib.contextmanager
+def disk_full_explained(path: StrPath, explain: Callable[[], str]) -> Iterator[None]:
+    """Turns the exception of a full disk in the block into one message.
+
+    Args:
+      path: what the block writes; named where the exception names no file.
+      explain: says what is kept and how to go on; called only when the disk is full.
+
+    Raises:
+      DiskFullError: the disk is full.
+    """
+    try:
+        yield
+    except InputError:
+        raise  # explained already
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        where = getattr(error, "filename", None) or path
+        raise DiskFullError(f"The disk is full ({where}). {explain()}") from None
+
+
+def free_bytes(path: StrPath) -> int:
+    """Bytes that are free on the disk of `path`, which need not exist yet."""
+    existing = pathlib.Path(path).absolute()
+    while not existing.exists():
+        existing = existing.parent
+    return shutil.disk_usage(existing).free
+
+
+def num_bytes(path: StrPath) -> int:
+    """Bytes of the files in a directory."""
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(path)
+        for name in names
+    )

@@ -1,12 +1,18 @@
 """Files are found or their absence explained; what is written is complete or not there."""
 
+import errno
+import functools
 import os
+import pathlib
+import shutil
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from bert_tf import files
-from bert_tf.errors import InputError
+from bert_tf.errors import DiskFullError, InputError
 
 
 def names(directory):
@@ -213,3 +219,148 @@ def test_a_directory_that_cannot_be_moved_aside_leaves_nothing_behind(tmp_path, 
     with pytest.raises(OSError, match="busy"), files.replacing_directory(tmp_path / "best"):
         pass
     assert names(tmp_path) == ["best"]
+
+
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_what_is_replaced_is_on_the_disk_before_it_has_its_name_and_the_name_after(
+    tmp_path, monkeypatch, is_directory
+):
+    """Without that order a computer that loses power may keep the name and lose the bytes."""
+    calls = []
+    fsync, replace, rename = os.fsync, os.replace, os.rename
+
+    def flushed(handle):
+        calls.append(("fsync", os.path.basename(os.readlink(f"/proc/self/fd/{handle}"))))
+        fsync(handle)
+
+    def renamed(function, source, target):
+        calls.append(("rename", os.path.basename(target)))
+        function(source, target)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", functools.partial(renamed, replace))
+    monkeypatch.setattr(os, "rename", functools.partial(renamed, rename))
+    if is_directory:
+        with files.replacing_directory(tmp_path / "best") as temporary:
+            pathlib.Path(temporary, "weights").write_text("w")
+        assert calls[0] == ("fsync", "weights")
+        assert [kind for kind, _ in calls] == ["fsync", "fsync", "rename", "fsync"]
+    else:
+        files.write_text(tmp_path / "best", "new")
+        assert [kind for kind, _ in calls] == ["fsync", "rename", "fsync"]
+        assert calls[0][1].startswith(".best.")
+    assert calls[-2:] == [("rename", "best"), ("fsync", tmp_path.name)]
+
+
+def test_what_is_cheap_to_make_again_is_not_flushed(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: pytest.fail("flushed"))
+    files.write_text(tmp_path / "part", "new", flushes=False)
+    assert (tmp_path / "part").read_text() == "new"
+
+
+WRITES = """
+import pathlib, sys
+from bert_tf import files
+
+for name in sys.argv[2:]:
+    make = files.replacing if name.endswith(".txt") else files.replacing_directory
+    block = make(pathlib.Path(sys.argv[1]) / name)
+    temporary = block.__enter__()
+    kept = globals().setdefault("blocks", []); kept.append(block)
+    if name != "flags.txt":
+        (pathlib.Path(temporary) / "half").write_text("x")
+print("writing", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_copies_of_killed_processes_are_removed_and_those_of_living_ones_stay(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITES, tmp_path, "best", "flags.txt"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=pathlib.Path(__file__).parents[1],
+    )
+    assert process.stdout.readline() == "writing\n"
+    others = [".best.notes", ".best.abcdefghi", ".bestabcdefgh", ".worst.abcdefgh"]
+    for name in others:
+        (tmp_path / name).touch()
+    before = names(tmp_path)
+    assert len(before) == len(others) + 2
+    for name in ("best", "flags.txt"):
+        files.remove_unfinished(tmp_path / name)
+    assert names(tmp_path) == before
+
+    process.kill()
+    process.communicate()
+    files.remove_unfinished(tmp_path / "flags.txt")
+    with files.replacing_directory(tmp_path / "best") as temporary:
+        assert names(tmp_path) == sorted([*others, os.path.basename(temporary)])
+    assert names(tmp_path) == sorted([*others, "best"])
+
+
+@pytest.mark.parametrize("has_new", [False, True])
+def test_a_directory_that_a_kill_left_moved_aside_comes_back(tmp_path, has_new):
+    """Killed between the two renames, or after them."""
+    old = tmp_path / ".best.old.abcd_123" / "old"
+    old.mkdir(parents=True)
+    (old / "weights").write_text("old")
+    (tmp_path / ".best.zyx98765").mkdir()
+    if has_new:
+        (tmp_path / "best").mkdir()
+        (tmp_path / "best" / "weights").write_text("new")
+    files.remove_unfinished(tmp_path / "best")
+    assert names(tmp_path) == ["best"]
+    assert (tmp_path / "best" / "weights").read_text() == ("new" if has_new else "old")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_full"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        # As the libraries say it that do not pass the number on:
+        (OSError("27640 requested and 27073 written"), True),  # NumPy
+        (OSError("Can't write data (... errno = 28, error message = '...')"), True),  # h5py
+        (RuntimeError("Error while serializing: No space left on device (os error 28)"), True),
+        (MemoryError("OOM when allocating tensor"), False),
+        (KeyboardInterrupt(), False),
+    ],
+)
+def test_a_full_disk_is_told_from_other_errors(error, is_full):
+    assert files.is_disk_full(error) == is_full
+
+
+def test_a_full_disk_is_one_message_that_says_how_to_go_on():
+    def explain():
+        return "All is kept in out. Free some space."
+
+    with (
+        pytest.raises(DiskFullError, match=r"^The disk is full \(/dev/full\)\. All is kept"),
+        files.disk_full_explained("out", explain),
+        open("/dev/full", "wb", buffering=0) as file,
+    ):
+        try:
+            file.write(b"x")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, file.name) from None
+    with (
+        pytest.raises(DiskFullError, match=r"full \(out\)"),
+        files.disk_full_explained("out", explain),
+    ):
+        raise RuntimeError("No space left on device")
+    for error in (OSError(errno.EACCES, "Permission denied"), InputError("wrong")):
+        with pytest.raises(type(error)) as caught, files.disk_full_explained("out", explain):
+            raise error
+        assert caught.value is error
+
+
+def test_sizes_of_directories_and_disks(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c").write_bytes(bytes(11))
+    (tmp_path / "a" / "d").write_bytes(bytes(13))
+    assert files.num_bytes(tmp_path) == 24
+    free = shutil.disk_usage(tmp_path).free
+    assert abs(files.free_bytes(tmp_path / "not" / "there") - free) < 0.1 * free + 1e9
