@@ -8,8 +8,8 @@ and every random draw is seeded by what it is for. So the bytes of the shards de
 the options and the seed alone.
 """
 
-import contextlib
 import errno
+import functools
 import hashlib
 import itertools
 import json
@@ -25,7 +25,7 @@ from bert_tf import files, flagging
 from bert_tf.corpus import inputs
 from bert_tf.corpus.sentences import Splitter
 from bert_tf.corpus.units import UNIT_BYTES, Unit, read_units
-from bert_tf.errors import InputError, UnfinishedError
+from bert_tf.errors import InputError
 from bert_tf.options import PretrainingData
 from bert_tf.progress import Progress
 from bert_tf.records import manifest
@@ -71,7 +71,11 @@ def run(options: PretrainingData) -> tuple[TextCounts, ExampleCounts]:
         "number of output files": len(outputs),
     }
     directory = _scratch_directory(options, outputs)
-    with _disk_full_explained(directory), scratch.opened(directory, identity) as parts:
+    kept = functools.partial(_what_is_kept, directory)
+    with (
+        files.disk_full_explained(directory, kept),
+        scratch.opened(directory, identity) as parts,
+    ):
         build = _Build(options, parts, corpus, vocabulary, outputs)
         counts = build.run()
         for source, path in zip(build.shard_paths, outputs, strict=True):
@@ -312,16 +316,9 @@ def _num_workers(options: PretrainingData, corpus: list[Input]) -> int:
     return options.num_workers or max(1, min(cores, num_bytes // _BYTES_FOR_A_WORKER))
 
 
-@contextlib.contextmanager
-def _disk_full_explained(directory: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        # NumPy reports a short write of an array without a number.
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, None):
-            raise
-        raise UnfinishedError(
-            f"The disk is full ({error.filename or directory}). What is done is in {directory}; "
-            "free some space, or give a --scratch_dir on another disk before the first run, and "
-            "run the same command again: it goes on where it stopped."
-        ) from None
+def _what_is_kept(directory: str) -> str:
+    """What a full disk leaves, and how to go on."""
+    return (
+        f"What is done is in {directory}; free some space, or give a --scratch_dir on another disk "
+        "before the first run, and run the same command again: it goes on where it stopped."
+    )

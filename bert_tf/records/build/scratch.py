@@ -210,10 +210,10 @@ def write_arrays(path: str, header: dict[str, Any], *arrays: npt.NDArray) -> Non
 
     `header` is for JSON; `header(path)` gives it back.
     """
-    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+    with files.replacing(path, flushes=False) as temporary, open(temporary, "wb") as file:
         for array in arrays:
             np.save(file, array)
-    files.write_text(f"{path}.json", json.dumps(header))
+    files.write_text(f"{path}.json", json.dumps(header), flushes=False)
 
 
 def write_rows(
@@ -228,12 +228,12 @@ def write_rows(
         every bucket the units follow one another.
     """
     ends = np.array([[0, *ends] for _, ends in units], "<i8")  # [units, buckets + 1]
-    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+    with files.replacing(path, flushes=False) as temporary, open(temporary, "wb") as file:
         file.write(ends.sum(axis=0).tobytes())
         for start, end in zip(ends.T[:-1].tolist(), ends.T[1:].tolist(), strict=True):
             for (rows, _), first, last in zip(units, start, end, strict=True):
                 file.write(rows[first:last].view(np.uint8).data)
-    files.write_text(f"{path}.json", json.dumps(header))
+    files.write_text(f"{path}.json", json.dumps(header), flushes=False)
 
 
 def read_rows(path: str, rows: npt.NDArray, bucket: int, num_buckets: int) -> int:

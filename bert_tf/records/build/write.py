@@ -26,7 +26,7 @@ def write_records(path: str, batches: Iterable[tuple[Bytes, npt.NDArray]]) -> in
     """Writes a TFRecord file, which appears complete; one that is there is replaced.
 
     Args:
-      path: of the file.
+      path: of a part of a shard.
       batches: as `encode.Encoder.encode` makes them: the bytes of some records without gaps, and
         [n], where in them each record ends.
 
@@ -34,7 +34,7 @@ def write_records(path: str, batches: Iterable[tuple[Bytes, npt.NDArray]]) -> in
       The number of records.
     """
     num_records = 0
-    with files.replacing(path) as temporary, open(temporary, "wb") as file:
+    with files.replacing(path, flushes=False) as temporary, open(temporary, "wb") as file:
         for buffer, ends in batches:
             file.write(frame(buffer, ends))
             num_records += len(ends)
@@ -61,8 +61,6 @@ def join(path: str, parts: Iterable[tuple[str, int]]) -> dict[str, Any]:
             os.remove(part)
             num_records += count
         num_bytes = target.tell()
-        target.flush()
-        os.fsync(target.fileno())  # the name must not outlive a crash without the bytes
     return {"records": num_records, "bytes": num_bytes, "sha256": sha256.hexdigest()}
 
 
