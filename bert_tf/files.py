@@ -106,20 +106,21 @@ def replacing(path: StrPath, flushes: bool = True) -> Iterator[str]:
         computer may lose power. False for what is cheap to make again.
     """
     directory = os.path.dirname(os.path.abspath(path))
-    os.makedirs(directory, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=directory)
-    os.close(handle)
-    os.chmod(temporary, 0o666 & ~_umask())
-    try:
-        with _in_use(temporary):
-            yield temporary
-            if flushes:
-                _flush(temporary)
-            os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
-        raise
+    with _naming_full_disk(path):
+        os.makedirs(directory, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=directory)
+        os.close(handle)
+        os.chmod(temporary, 0o666 & ~_umask())
+        try:
+            with _in_use(temporary):
+                yield temporary
+                if flushes:
+                    _flush(temporary)
+                os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(temporary)
+            raise
     if flushes:
         _flush_names(directory)
 
@@ -134,18 +135,19 @@ def replacing_directory(path: StrPath) -> Iterator[str]:
     """
     path = os.path.realpath(path)
     parent = os.path.dirname(path)
-    os.makedirs(parent, exist_ok=True)
-    remove_unfinished(path)
-    temporary = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.", dir=parent)
-    os.chmod(temporary, 0o777 & ~_umask())
-    try:
-        with _in_use(temporary):
-            yield temporary
-            _flush_directory(temporary)
-            _exchange(temporary, path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    with _naming_full_disk(path):
+        os.makedirs(parent, exist_ok=True)
+        remove_unfinished(path)
+        temporary = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.", dir=parent)
+        os.chmod(temporary, 0o777 & ~_umask())
+        try:
+            with _in_use(temporary):
+                yield temporary
+                _flush_directory(temporary)
+                _exchange(temporary, path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def _exchange(temporary: str, path: str) -> None:
@@ -247,6 +249,17 @@ def is_disk_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     return isinstance(error, Exception) and bool(_SAYS_FULL.search(str(error)))
+
+
+@contextlib.contextmanager
+def _naming_full_disk(path: StrPath) -> Iterator[None]:
+    """Adds the path to the exception of a full disk; many name no file, or a temporary one."""
+    try:
+        yield
+    except Exception as error:
+        if is_disk_full(error):
+            setattr(error, "filename", os.fspath(path))  # noqa: B010  not every class declares it
+        raise
 
 
 @contextlib.contextmanager

@@ -10,7 +10,8 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from bert_tf.errors import InputError
+from bert_tf import files
+from bert_tf.errors import DiskFullError, InputError
 
 REQUIRED = dataclasses.MISSING
 
@@ -118,7 +119,8 @@ def run(
 ) -> None:
     """Parses the command line into `options_class` and calls `main(options)`.
 
-    An `InputError` is printed as one message without a traceback; the exit status is 2.
+    An `InputError` is printed as one message without a traceback; the exit status is 2. The same
+    goes for a full disk that `main` has not explained.
 
     Args:
       options_class: frozen dataclass of options.
@@ -130,13 +132,19 @@ def run(
 
     def with_options(arguments: list[str]) -> None:
         try:
-            if takes_arguments or keeps_unknown:
-                main(read(options_class), arguments[1:])
-            elif len(arguments) > 1:
-                raise InputError(f"Unexpected arguments: {arguments[1:]}; flags start with '--'.")
-            else:
-                main(read(options_class))
+            with files.disk_full_explained("a file or standard output", _what_to_do):
+                if takes_arguments or keeps_unknown:
+                    main(read(options_class), arguments[1:])
+                elif len(arguments) > 1:
+                    raise InputError(
+                        f"Unexpected arguments: {arguments[1:]}; flags start with '--'."
+                    )
+                else:
+                    main(read(options_class))
+                sys.stdout.flush()
         except InputError as error:
+            if isinstance(error, DiskFullError):
+                _give_up_unwritten_output()
             print(f"ERROR: {error}", file=sys.stderr)
             sys.exit(2)
 
@@ -149,6 +157,18 @@ def run(
         return parse(arguments)
 
     app.run(with_options, flags_parser=parser)
+
+
+def _what_to_do() -> str:
+    return "Free some space and run the same command again."
+
+
+def _give_up_unwritten_output() -> None:
+    """Drops what a full disk keeps standard output from taking: Python's exit would try again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_renamed(options_class: type, arguments: list[str]) -> None:

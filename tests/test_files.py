@@ -357,6 +357,14 @@ def test_a_full_disk_is_one_message_that_says_how_to_go_on():
         assert caught.value is error
 
 
+def test_the_exception_of_a_full_disk_names_the_file_and_not_its_temporary_copy(tmp_path):
+    for make in (files.replacing, files.replacing_directory):
+        with pytest.raises(OSError) as caught, make(tmp_path / "model.json"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert caught.value.filename == str(tmp_path / "model.json")
+        assert names(tmp_path) == []
+
+
 def test_sizes_of_directories_and_disks(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_bytes(bytes(11))

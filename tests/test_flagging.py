@@ -138,13 +138,14 @@ if __name__ == "__main__":
 def script(tmp_path):
     """Runs a script that calls `flagging.run`; returns (status, output, errors)."""
 
-    def run(*arguments, **keywords):
+    def run(*arguments, stdout=subprocess.PIPE, **keywords):
         path = tmp_path / "script.py"
         path.write_text(SCRIPT.format(keywords=keywords))
         root = os.path.dirname(os.path.dirname(flagging.__file__))
         done = subprocess.run(
             [sys.executable, path, *arguments],
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"PYTHONPATH": root},
         )
@@ -172,6 +173,16 @@ def test_details_are_logged_to_those_who_ask(script):
 )
 def test_run_shows_wrong_input_as_one_line(script, arguments, message):
     assert script(*arguments) == (2, "", message)
+
+
+def test_a_full_disk_behind_standard_output_is_one_message(script):
+    with open("/dev/full", "w") as full:
+        status, _, errors = script("--steps=11", stdout=full)
+    assert (status, errors) == (
+        2,
+        "ERROR: The disk is full (a file or standard output). Free some space and run the same "
+        "command again.\n",
+    )
 
 
 def test_run_with_arguments_that_are_no_flags(script):
