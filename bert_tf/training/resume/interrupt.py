@@ -8,12 +8,15 @@ import os
 import signal
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from typing import NoReturn, Self
 
 STATUS = 75  # EX_TEMPFAIL of BSD's sysexits.h: a temporary failure, try again
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# One request may arrive twice: GNU timeout signals its child and then the whole process group.
+_REPEAT_SECONDS = 2.0
 
 
 class Interrupted(SystemExit):
@@ -24,7 +27,9 @@ class Interrupted(SystemExit):
 
 
 class Interrupt:
-    """Within this context the first signal is only noted; a second one ends the process at once.
+    """Within this context the first signal is only noted; a later one ends the process at once.
+
+    Signals within `_REPEAT_SECONDS` of the first are the same request.
 
     The loop asks between updates, when the state is complete:
 
@@ -36,7 +41,7 @@ class Interrupt:
 
     Python runs signal handlers only between the main thread's instructions, and one call of a
     traced function may take minutes. So a thread reads the signals: it answers the first and
-    obeys the second even while TensorFlow works or hangs. Enter the context in the main thread.
+    obeys a later one even while TensorFlow works or hangs. Enter the context in the main thread.
 
     Args:
       any_process: `Workers.any`. A signal to any of the processes stops them all after the same
@@ -68,17 +73,21 @@ class Interrupt:
         self._received = number
 
     def _watch(self) -> None:
-        is_second = False
+        first: float | None = None
         while received := os.read(self._reading, 1):
             if received[0] not in _SIGNALS:
                 continue
-            name = signal.Signals(received[0]).name
-            if is_second:
+            name, now = signal.Signals(received[0]).name, time.monotonic()
+            if first is None:
+                first = now
+                self._received = received[0]
+                _say(
+                    f"\n{name}: saving after the current update. Another one, {_REPEAT_SECONDS:g} "
+                    "or more seconds from now, ends the run at once.\n"
+                )
+            elif now - first >= _REPEAT_SECONDS:
                 _say(f"\n{name} again: ending at once, without saving.\n")
                 os._exit(128 + received[0])  # the exit status that shells report for a signal
-            is_second = True
-            self._received = received[0]
-            _say(f"\n{name}: saving after the current update; a second one ends the run at once.\n")
 
     def asked(self) -> bool:
         """Whether any process of the run has received a signal."""

@@ -1,4 +1,4 @@
-"""A first signal is noted and answered with status 75; a second one ends the process at once."""
+"""A first signal is noted and answered with status 75; a later one ends the process at once."""
 
 import os
 import pathlib
@@ -42,13 +42,14 @@ def start():
     """Starts the program around some work; returns the process once it listens."""
     processes = []
 
-    def start(work, *arguments):
+    def start(work, *arguments, command=()):
         process = subprocess.Popen(
-            [sys.executable, "-c", WAITS.replace("WORK", work), *arguments],
+            [*command, sys.executable, "-c", WAITS.replace("WORK", work), *arguments],
             cwd=REPOSITORY,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=bool(command),  # `timeout` leads a group; it must not be the tests'
         )
         processes.append(process)
         assert process.stdout.readline() == "listening\n"
@@ -80,16 +81,28 @@ def test_a_state_that_could_not_be_saved_is_not_called_saved(start):
     assert "the state could not be saved" in errors
 
 
-def test_a_second_signal_ends_at_once_even_within_a_call_that_does_not_return(start):
+def test_a_later_signal_ends_at_once_even_within_a_call_that_does_not_return(start):
     process = start(ONE_LONG_CALL)
     process.send_signal(signal.SIGTERM)
     first, second = process.stderr.readline(), process.stderr.readline()
-    assert "a second one ends the run at once" in first + second
+    assert "2 or more seconds from now, ends the run at once" in first + second
+    process.send_signal(signal.SIGTERM)  # within these seconds it is the same request
+    time.sleep(2.1)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert "ending at once, without saving" in errors
+
+
+def test_the_two_signals_of_gnu_timeout_are_one(start):
+    """It signals its child, then the process group, which the child is in."""
+    process = start(UPDATES, "--path=out/training/step-3", command=("timeout", "1"))
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 124  # of `timeout`, for a command that it ended
+    assert errors.count("SIGTERM: saving after the current update") == 1
+    assert "saved in out/training/step-3. The same command resumes" in errors
+    assert "at once, without saving" not in errors
 
 
 def test_without_a_signal_nothing_is_asked_and_the_handlers_of_before_come_back():
