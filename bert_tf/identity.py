@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert_tf import files
+from bert_tf.errors import InputError
 
 # What version 0.1.0 wrote, and its name now.
 _RENAMED_KEYS = {"batch_pieces": "num_micro_batches", "unit": "granularity"}
@@ -23,17 +24,35 @@ def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False
     Returns:
       A phrase for each entry that differs, such as "seed is 3 there and 5 here"; empty if there
       is no file.
+
+    Raises:
+      InputError: the file is empty or damaged.
     """
     if not os.path.exists(path):
         return []
-    with open(path, encoding="utf-8") as file:
-        there = json.load(file, object_pairs_hook=_renamed)
+    there = _read(path)
     here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
     return [
         f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
         for name in sorted(here.keys() if is_part else there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            identity = json.load(file, object_pairs_hook=_renamed)
+        if not isinstance(identity, dict):
+            raise ValueError("it is no JSON object")
+    except ValueError as error:
+        what = "is empty" if not os.path.getsize(path) else f"is damaged ({error})"
+        raise InputError(
+            f"{path} {what}; it should hold the options that decide the result of the work in "
+            f"{os.path.dirname(path)}. If this is the command that began that work, remove the "
+            "file and run the command again: it goes on. Otherwise give a new output directory."
+        ) from None
+    return identity
 
 
 def _renamed(entries: list[tuple[str, Any]]) -> dict[str, Any]:

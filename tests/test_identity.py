@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from bert_tf import identity
+from bert_tf.errors import InputError
 
 
 def test_the_first_one_is_written_and_the_same_one_passes(tmp_path):
@@ -27,9 +30,33 @@ def test_differences_are_named_on_both_sides(tmp_path):
 
 def test_what_version_0_1_0_wrote_is_read(tmp_path):
     path = str(tmp_path / "identity.json")
-    identity.keep(path, {"batch_pieces": 4, "masks": [{"unit": "piece", "max_ngram": 3}]})
-    now = {"num_micro_batches": 4, "masks": [{"granularity": "token", "max_ngram": 3}]}
+    masks = [{"unit": "piece", "max_ngram": 3}]
+    identity.keep(path, {"seed": 4, "batch_pieces": 4, "masks": masks})
+    now = {"seed": 4, "masks": [{"granularity": "token", "max_ngram": 3}]}
     assert identity.differences(path, now) == []
-    assert identity.differences(path, now | {"num_micro_batches": 2}) == [
-        "num_micro_batches is 4 there and 2 here"
-    ]
+    assert identity.differences(path, now | {"seed": 2}) == ["seed is 4 there and 2 here"]
+
+
+def test_fine_tuning_of_version_0_1_0_has_other_dropout_masks(tmp_path):
+    path = str(tmp_path / "identity.json")
+    identity.keep(path, {"seed": 4, "batch_pieces": 4})
+    (difference,) = identity.differences(path, {"seed": 4, "dropout_masks": "by row"})
+    assert difference.startswith("version 0.1.0 began it")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "is empty"),
+        (b'{"seed": 3, "dty', r"is damaged \(Unterminated string"),
+        (b"[3]", r"is damaged \(it is no JSON object\)"),
+        (b"\x00\xff\x00", "is damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_the_way_out(tmp_path, content, what):
+    path = tmp_path / "training" / "identity.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    wanted = rf"training/identity.json {what}.*remove the file and run the command again"
+    with pytest.raises(InputError, match=wanted):
+        identity.differences(str(path), {"seed": 3})
