@@ -1,8 +1,6 @@
 """A served batch: texts or ids packed to rows, computed in chunks of rows of similar length.
 
 Short rows are not padded to the longest row of the batch, so little padding is computed.
-`TextRows` gives what `bert_tf.examples.packing.pack` gives, in core TensorFlow operations: the
-trimmers of tf-text are missing from the serving images before 2.20.
 """
 
 from collections.abc import Callable
@@ -10,79 +8,11 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from bert_tf import features
-from bert_tf.text.vocab import Vocabulary
-
-# Indices of the special ids in the pool that `TextRows` gathers from.
-_PAD, _CLS, _SEP, _NUM_SPECIAL = 0, 1, 2, 3
+from bert_tf.text.graph_packing import TextRows
 
 # Lengths are padded to a multiple of this. Each new shape costs the CPU library a few milliseconds
 # once; each padded position costs as much as a real one every time.
 LENGTH_MULTIPLE = 4
-
-
-class TextRows:
-    """Rows packed as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`, truncated longest first.
-
-    Args:
-      ids_a: int32 ragged [B (T)].
-      ids_b: int32 ragged [B (T)]; None: single texts.
-      max_seq_length: tokens of a row, special tokens included.
-
-    Attributes:
-      lengths: int32 [B], tokens of each row, special tokens included.
-      max_length: upper limit of `lengths`.
-    """
-
-    def __init__(
-        self,
-        ids_a: tf.RaggedTensor,
-        ids_b: tf.RaggedTensor | None,
-        vocabulary: Vocabulary,
-        max_seq_length: int,
-    ) -> None:
-        special = [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id]
-        start_a = _row_starts(ids_a) + _NUM_SPECIAL
-        if ids_b is None:
-            self._pool = tf.concat([special, ids_a.flat_values], axis=0)
-            keep_a = tf.minimum(_row_lengths(ids_a), max_seq_length - 2)
-            self._columns = tf.stack([start_a, keep_a], axis=1)  # [B 2]
-            self.lengths = keep_a + 2
-        else:
-            self._pool = tf.concat([special, ids_a.flat_values, ids_b.flat_values], axis=0)
-            start_b = _row_starts(ids_b) + tf.size(ids_a.flat_values) + _NUM_SPECIAL
-            lengths = _row_lengths(ids_a), _row_lengths(ids_b)
-            keep_a, keep_b = _truncated_lengths(*lengths, max_seq_length - 3)
-            self._columns = tf.stack([start_a, keep_a, start_b, keep_b], axis=1)  # [B 4]
-            self.lengths = keep_a + keep_b + 3
-        self.max_length = max_seq_length
-
-    def batch(self, rows: tf.Tensor, length: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The encoder's inputs for some rows.
-
-        Args:
-          rows: int32 [B'], row numbers.
-          length: int32 scalar, tokens to pad to.
-
-        Returns:
-          int32 [B' length] each: `input_word_ids`, `input_mask`, `input_type_ids`.
-        """
-        columns = tf.split(tf.gather(self._columns, rows), self._columns.shape[1], axis=1)
-        position = tf.range(length)[tf.newaxis, :]  # [1 length]
-        start_a, keep_a = columns[:2]  # [B' 1] each
-        index = tf.where(position == 0, _CLS, start_a + position - 1)
-        index = tf.where(position == keep_a + 1, _SEP, index)
-        end, first_b = keep_a + 2, keep_a + 2
-        if len(columns) > 2:
-            start_b, keep_b = columns[2:]
-            end = first_b + keep_b + 1
-            index = tf.where(position >= first_b, start_b + position - first_b, index)
-            index = tf.where(position == end - 1, _SEP, index)
-        is_real = position < end
-        return {
-            features.WORD_IDS.name: tf.gather(self._pool, tf.where(is_real, index, _PAD)),
-            features.MASK.name: tf.cast(is_real, tf.int32),
-            features.TYPE_IDS.name: tf.cast(is_real & (position >= first_b), tf.int32),
-        }
 
 
 class IdRows:
@@ -106,23 +36,6 @@ class IdRows:
     def batch(self, rows: tf.Tensor, length: tf.Tensor) -> dict[str, tf.Tensor]:
         """The encoder's inputs for some rows, cut to `length`; see `TextRows.batch`."""
         return {name: tf.gather(x, rows)[:, :length] for name, x in self._batch.items()}
-
-
-def _row_starts(ids: tf.RaggedTensor) -> tf.Tensor:
-    return tf.cast(ids.row_starts(), tf.int32)
-
-
-def _row_lengths(ids: tf.RaggedTensor) -> tf.Tensor:
-    return tf.cast(ids.row_lengths(), tf.int32)
-
-
-def _truncated_lengths(
-    length_a: tf.Tensor, length_b: tf.Tensor, budget: int
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """`bert_tf.examples.packing.truncated_lengths`, element by element."""
-    keep_a = tf.minimum(length_a, tf.maximum(budget - length_b, budget - budget // 2))
-    keep_b = tf.minimum(length_b, tf.maximum(budget - length_a, budget // 2))
-    return keep_a, keep_b
 
 
 def compute(

@@ -12,6 +12,7 @@ from bert_tf.config import BertConfig
 from bert_tf.modeling import Tensor, dropout, fused, layer
 
 
+@layer.serializable
 class Embeddings(layer.ConfigLayer):
     """Sum of three embeddings, then LayerNorm and dropout (BERT section 3, figure 2).
 
@@ -114,6 +115,7 @@ def _not_later(num_tokens: int | Tensor) -> Tensor:
     return positions[None, :] <= positions[:, None]
 
 
+@layer.serializable
 class SelfAttention(layer.ConfigLayer):
     """Multi-head self-attention (BERT section 3; Vaswani et al. 2017, section 3.2.2).
 
@@ -188,6 +190,7 @@ class SelfAttention(layer.ConfigLayer):
         return {**super().get_config(), "salt": self.salt}
 
 
+@layer.serializable
 class FeedForward(layer.ConfigLayer):
     """Two affine maps with the activation between them (Vaswani et al. 2017, section 3.3).
 
@@ -212,6 +215,7 @@ class FeedForward(layer.ConfigLayer):
         return self.output_dense(self.intermediate(hidden))  # [B*T I], [B*T H]
 
 
+@layer.serializable
 class Block(layer.ConfigLayer):
     """Self-attention and feed-forward, each in LayerNorm(x + Dropout(f(x))).
 
@@ -264,6 +268,7 @@ class Block(layer.ConfigLayer):
         return {**super().get_config(), "index": self.index}
 
 
+@layer.serializable
 class Encoder(layer.ConfigLayer):
     """Embeddings, L blocks and the pooler (BERT section 3). The constructor makes all variables.
 

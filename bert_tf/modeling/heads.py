@@ -10,6 +10,7 @@ from bert_tf.config import BertConfig
 from bert_tf.modeling import Tensor, fused, layer
 
 
+@layer.serializable
 class MaskedLmHead(layer.ConfigLayer):
     """Logits over the vocabulary at the given positions (BERT section 3.1, task 1).
 
@@ -49,6 +50,7 @@ class MaskedLmHead(layer.ConfigLayer):
         return ops.reshape(logits, (-1, num_predictions, self.config.vocab_size))  # [B P V]
 
 
+@layer.serializable
 class ClassificationHead(layer.ConfigLayer):
     """One affine map of the pooled first token (BERT section 4.1), with dropout before it.
 
@@ -94,6 +96,7 @@ class ClassificationHead(layer.ConfigLayer):
         }
 
 
+@layer.serializable
 class SpanHead(layer.ConfigLayer):
     """Start and end logits of every token (BERT section 4.2). Padding is never chosen.
 

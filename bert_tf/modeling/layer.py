@@ -24,6 +24,12 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+# Puts a class where Keras looks for those that a .keras file names. The names of the library's own
+# classes (`bert_tf.library`) start with "bert_tf>".
+serializable = keras.saving.register_keras_serializable(package="bert_tf.modeling")
+
+
+@serializable
 class LayerNorm(keras.layers.Layer):
     """Normalizes the last axis (Ba et al. 2016), in float32 whatever the dtype policy.
 

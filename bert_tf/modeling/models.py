@@ -11,6 +11,7 @@ from bert_tf.modeling import Tensor, heads, layer
 from bert_tf.modeling.encoder import Encoder
 
 
+@layer.serializable
 class PretrainingModel(layer.ConfigLayer):
     """Masked language model and next sentence prediction (BERT section 3.1).
 
@@ -62,6 +63,7 @@ class PretrainingModel(layer.ConfigLayer):
         return {**super().get_config(), "has_next_sentence": self.has_next_sentence}
 
 
+@layer.serializable
 class ClassifierModel(layer.ConfigLayer):
     """One label, or one number, for a text or a pair of texts (BERT section 4.1).
 
@@ -93,6 +95,7 @@ class ClassifierModel(layer.ConfigLayer):
         return {**super().get_config(), "num_classes": self.num_classes}
 
 
+@layer.serializable
 class SpanModel(layer.ConfigLayer):
     """Start and end of an answer in the second text (BERT sections 4.2 and 4.3).
 
@@ -114,6 +117,7 @@ class SpanModel(layer.ConfigLayer):
         return {"start_logits": start_logits, "end_logits": end_logits}
 
 
+@layer.serializable
 class TokenClassifierModel(layer.ConfigLayer):
     """One label for each token (BERT section 5.3).
 
@@ -148,6 +152,7 @@ class TokenClassifierModel(layer.ConfigLayer):
         return {**super().get_config(), "num_classes": self.num_classes}
 
 
+@layer.serializable
 class MultipleChoiceModel(layer.ConfigLayer):
     """One of several texts: a vector, dotted with the pooled output of each (BERT section 4.4).
 
