@@ -9,6 +9,7 @@ takes several times as long on a CPU, and hundreds of times as long where XLA co
 
 import contextlib
 import contextvars
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ _FIRST_MULTIPLIER = 0x7FEB352D  # lowbias32
 _LAST_MULTIPLIERS = (0x846CA68B, 0x85EBCA6B, 0xC2B2AE35, 0x9E3779B1)
 _PER_HASH = len(_LAST_MULTIPLIERS)
 _GOLDEN = 0x9E3779B9  # 2**32 / golden ratio; separates salts and seeds
+_SIGNIFICANT_BITS = {"bfloat16": 8, "float16": 11}  # with the one that is not stored
 _MAX_TOKENS = 2**12  # longer rows would repeat some of a mask in the attention probabilities
 
 _Shape = tuple[int | Tensor, ...]  # a size that is not known while tracing is a tensor
@@ -95,7 +97,8 @@ class Dropout(keras.layers.Layer):
       inputs: float, any shape of static rank. Where `step_seed` has `rows`: [B A T S], or a shape
         in which the elements of a row, flattened or not, are consecutive in memory.
     Returns:
-      The same shape: in training zeros where dropped, the rest divided by 1 - rate.
+      The same shape: in training zeros where dropped, the rest divided by 1 - rate. In half
+      precision the rate is the nearest that leaves the mean as it is.
     """
 
     def __init__(self, rate: float, salt: int, **kwargs: Any) -> None:
@@ -112,16 +115,31 @@ class Dropout(keras.layers.Layer):
         """What `call` multiplies by in training: 0 where dropped. None if the rate is 0."""
         if self.rate == 0.0:
             return None
-        return ops.cast(self._is_kept(shape), dtype) * (1.0 / (1.0 - self.rate))
+        multiplier, rate = self._multiplier_and_rate(keras.backend.standardize_dtype(dtype))
+        return ops.cast(self._is_kept(shape, rate), dtype) * multiplier
 
-    def _is_kept(self, shape: _Shape) -> Tensor:
+    def _multiplier_and_rate(self, dtype: str) -> tuple[float, float]:
+        """What kept elements are multiplied by, and the share to drop, so that the mean stays.
+
+        bfloat16 and float16 round 1 / (1 - rate), bfloat16 by up to 0.4 %. There the share is that
+        of the rounded multiplier, e.g. 0.0986 in place of 0.1.
+        """
+        multiplier = 1.0 / (1.0 - self.rate)
+        if dtype not in _SIGNIFICANT_BITS:
+            return multiplier, self.rate
+        fraction, exponent = math.frexp(multiplier)
+        bits = _SIGNIFICANT_BITS[dtype]
+        multiplier = math.ldexp(round(math.ldexp(fraction, bits)), exponent - bits)
+        return multiplier, 1.0 - 1.0 / multiplier
+
+    def _is_kept(self, shape: _Shape, rate: float) -> Tensor:
         """Bool of `shape`, True with probability 1 - rate."""
         axis = 1 if len(shape) == 4 else len(shape) - 1
         size = shape[axis]
         # The elements that share a hash are this many apart along the axis.
         shape = (*shape[:axis], -(-size // _PER_HASH), *shape[axis + 1 :])
         mixed = ops.reshape(self._mixed(shape), shape)
-        minimum = _uint32(int(self.rate * 2**32))
+        minimum = _uint32(int(rate * 2**32))
         parts = [_wrapped(mixed * _uint32(factor)) >= minimum for factor in _LAST_MULTIPLIERS]
         is_kept = ops.concatenate(parts, axis=axis)
         if type(size) is int and size % _PER_HASH == 0:

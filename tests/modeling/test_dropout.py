@@ -1,3 +1,5 @@
+import bisect
+
 import keras
 import numpy as np
 import pytest
@@ -114,9 +116,41 @@ def test_eager_graph_and_compiled_masks_are_the_same():
         np.testing.assert_array_equal(compiled(inputs, seed), expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.3, 0.5, 0.9])
+def test_the_mean_stays_in_every_precision(dtype, rate, monkeypatch):
+    """The mean over all 2**32 values of a hash: its size times how many of them keep."""
+    layer = dropout.Dropout(rate, salt=0)
+    monkeypatch.setattr(dropout, "_LAST_MULTIPLIERS", (1,))
+    monkeypatch.setattr(dropout, "_PER_HASH", 1)
+
+    def multiplier(value):
+        monkeypatch.setattr(layer, "_mixed", lambda shape: tf.constant([value], tf.uint32))
+        return float(layer.mask((1,), dtype)[0])
+
+    first_kept = bisect.bisect_left(range(2**32), 1.0, key=multiplier)
+    mean = multiplier(first_kept) * (2**32 - first_kept) / 2**32
+    assert abs(mean - 1.0) < 1e-6
+    tolerance = {"float32": 1e-9, "bfloat16": 3e-3, "float16": 4e-4}[dtype]
+    assert abs(first_kept / 2**32 - rate) < tolerance
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_drops_the_same_elements(dtype):
-    np.testing.assert_array_equal(mask([3, 5], dtype=dtype), mask([3, 5]))
+def test_the_mean_of_ten_million_elements_stays_in_half_precision(dtype):
+    with dropout.step_seed([3, 5]):
+        values = np.asarray(dropout.Dropout(RATE, salt=1).mask((10_000, 1000), dtype))
+    deviation = np.sqrt(RATE / (1 - RATE) / values.size)
+    assert deviation < 1.1e-4
+    assert abs(values.astype(np.float64).mean() - 1.0) < 4 * deviation  # bfloat16's was 1.6e-3 off
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_drops_the_same_elements_but_for_the_difference_of_the_rates(dtype):
+    one, other = mask([3, 5], dtype=dtype, shape=(512, 512)), mask([3, 5], shape=(512, 512))
+    multiplier = float(tf.cast(1 / (1 - RATE), dtype))  # TensorFlow's own rounding
+    difference = RATE - (1 - 1 / multiplier)
+    assert not (one & ~other if difference < 0 else other & ~one).any()
+    assert abs((one != other).mean() - abs(difference)) < 5 * np.sqrt(abs(difference) / one.size)
 
 
 def test_gradient_passes_where_elements_were_kept():
