@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from bert_tf.training.optimization.loss_scale import SMALLEST
 from bert_tf.training.step.update import AMOUNTS, StaticShapes, Update
 
 # Scalar of a call: updates before the first whose loss or gradients are not finite.
@@ -56,7 +57,7 @@ class HostFeed:
             signature = tf.nest.map_structure(
                 lambda x: tf.TensorSpec([None] * x.ndim, tf.as_dtype(x.dtype)), batch
             )
-            graph = tf.function(self._counted_update, input_signature=[signature])
+            graph = tf.function(self._counted_update, input_signature=[signature], autograph=False)
             self._graphs[num_micro_batches] = graph
         return self._graphs[num_micro_batches](batch), 1
 
@@ -72,11 +73,10 @@ class DeviceFeed:
 
     def __init__(self, update: Update, step: tf.Variable, batches: DeviceBatches) -> None:
         self._update = update.with_static_shapes(batches.shapes)
-        self._has_loss_scale = update.optimizer.loss_scale is not None
         self._step = step
         self._iterator = iter(batches.dataset)
         self._updates_per_call = batches.updates_per_call
-        self._updates = tf.function(self._make_updates)
+        self._updates = tf.function(self._make_updates, autograph=False)
 
     def advance(self, limit: int) -> tuple[Scalars, int]:
         """Makes up to `limit` updates; returns the scalars of the last one, and how many.
@@ -99,9 +99,10 @@ class DeviceFeed:
             scalars = self._update(next(self._iterator), number)
             names[:] = scalars
             amounts += tf.stack([tf.cast(scalars[name], tf.float64) for name in AMOUNTS])
-            is_good = tf.math.is_finite(scalars["loss"])
-            if not self._has_loss_scale:
-                is_good &= tf.math.is_finite(scalars["gradient_norm"])
+            is_good = tf.math.is_finite(scalars["gradient_norm"])
+            if "loss_scale" in scalars:
+                is_good |= scalars["loss_scale"] > SMALLEST  # then the next one tries a smaller
+            is_good &= tf.math.is_finite(scalars["loss"])
             num_good += tf.cast(is_good & tf.equal(num_good, done), tf.int32)
             return done + 1, tf.stack(list(scalars.values())), amounts, num_good
 

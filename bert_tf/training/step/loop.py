@@ -179,9 +179,12 @@ class Loop:
         return self._host_feed
 
     def _check(self, step: int, values: dict[str, float]) -> None:
-        """Stops a run that has diverged."""
-        scale = self._update.optimizer.loss_scale
-        is_skipped = scale is not None and float(scale.value) > SMALLEST
+        """Stops a run that has diverged.
+
+        An update that a loss scale above the smallest has made overflow was skipped: it halves the
+        scale, and the next one tries that.
+        """
+        is_skipped = values.get("loss_scale", SMALLEST) > SMALLEST
         self._guard.check(step, values["loss"], 0.0 if is_skipped else values["gradient_norm"])
 
     def _log(self, values: dict[str, float], step: int, rates: Rates | None) -> dict[str, str]:

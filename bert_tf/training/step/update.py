@@ -84,7 +84,7 @@ class Update:
 
         Returns:
           float32 scalars of the global batch: means of losses and accuracies, `AMOUNTS`, the norm
-          of the gradients and the learning rate.
+          of the gradients, the learning rate and, in float16, the loss scale of this update.
         """
         return self._run(lambda share: self.on_replica(share, number, shapes), batch)
 
@@ -115,7 +115,9 @@ class Update:
         if replica.num_replicas_in_sync > 1:
             gradients = replica.all_reduce("SUM", gradients)
 
-        learning_rate = self.optimizer.learning_rate(number)
+        rates = {"learning_rate": self.optimizer.learning_rate(number)}
+        if self.optimizer.loss_scale is not None:
+            rates["loss_scale"] = tf.identity(self.optimizer.loss_scale.value)
         gradient_norm = self.optimizer.apply(  # which clips them first
             [gradients.get(index) for index in range(len(self.variables))], self.variables, number
         )
@@ -123,8 +125,7 @@ class Update:
         amounts = {name: sums.pop(name)[0] for name in AMOUNTS}
         means = {name: total / tf.maximum(count, 1.0) for name, (total, count) in sums.items()}
         loss = tf.add_n([means[name] for name in self._objective.losses])
-        rates = {"gradient_norm": gradient_norm, "learning_rate": learning_rate}
-        return means | {"loss": loss} | rates | amounts
+        return means | {"loss": loss, "gradient_norm": gradient_norm} | rates | amounts
 
     def _sum_gradients(
         self,

@@ -13,8 +13,10 @@ from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.modeling import models
 from bert_tf.training.devices.strategies import mirrored
+from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.optimization import parameter_groups
+from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.phases import Phase
@@ -52,7 +54,9 @@ def rows():
     return batching.Rows(word_ids, type_ids, {features.LABEL_IDS.name: labels})
 
 
-def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, identity=None):
+def make_loop(
+    directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, identity=None, loss_scale=None
+):
     keras.utils.set_random_seed(3)
     strategy = mirrored([f"/cpu:{i}" for i in range(replicas)])
     with strategy.scope():
@@ -64,6 +68,7 @@ def make_loop(directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, ident
             weight_decay_rate=0.01,
             bias_correction=True,
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work
+            loss_scale=loss_scale and LossScale(initial=loss_scale),
         )
     update = Update(model, objectives.CLASSIFICATION, optimizer, strategy, random_seed=seed)
     loop = Loop(update, str(directory), identity or {"seed": seed}, save_steps=save_steps)
@@ -162,3 +167,27 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_state(tmp_pa
     loop.model.trainable_variables[0].assign(loop.model.trainable_variables[0] * np.nan)
     with pytest.raises(FloatingPointError, match="Step 2.*step-1"):
         run(loop, batches(first_step=1), NUM_STEPS)
+
+
+@pytest.mark.parametrize(("largest_that_fits", "stops_at"), [(1.0, None), (0.5, 4)])
+def test_every_loss_scale_down_to_one_is_tried_before_a_run_stops(
+    tmp_path, largest_that_fits, stops_at
+):
+    """From 8: the updates have 8, 4, 2 and 1, so the fourth is the first that nothing can save."""
+    loop = make_loop(tmp_path, loss_scale=8.0)
+    loss_scale = loop._update.optimizer.loss_scale
+
+    def scaled(loss):
+        fits = loss_scale.value <= largest_that_fits
+        return loss * tf.where(fits, loss_scale.value, np.inf)
+
+    loop._update.optimizer.scaled = scaled
+    if stops_at:
+        with pytest.raises(FloatingPointError, match=f"Step {stops_at}: the loss is .*norm"):
+            run(loop, batches(), NUM_STEPS)
+    else:
+        run(loop, batches(), NUM_STEPS)
+        assert (loss_scale.num_skipped.numpy(), loss_scale.value.numpy()) == (3, 1.0)
+        assert loop.step == NUM_STEPS
+    logged = history.read(tmp_path / history.NAME)
+    assert logged.series("loss_scale")[1][:1] == [8.0]
