@@ -1,27 +1,60 @@
-"""A progress bar on a terminal, a line every few seconds elsewhere."""
+"""What a person sees while work goes on: live lines on a terminal, plain lines elsewhere.
 
+`Progress` is for work that is counted, `status` for work that is not. On a terminal both are lines
+at the bottom that move by themselves and disappear when the work is done; what is printed
+meanwhile appears above them. Where standard error is a file or a pipe, both print a plain line
+every ten seconds, so that a log stays readable.
+"""
+
+import contextlib
+import os
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self
 
-from tqdm import tqdm
+from bert_tf import formatting, live_lines
 
 _SECONDS_BETWEEN_LINES = 10.0
-_BAR_WITHOUT_SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+_MIN_BAR = 10  # columns
+_live_lines = live_lines.LiveLines()
+
+
+def is_on_terminal() -> bool:
+    """Whether standard error is a terminal that can move its cursor."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def status(text: str) -> Iterator[None]:
+    """Shows what is going on, and for how long, until the block ends.
+
+    Args:
+      text: such as "Loading TensorFlow".
+    """
+    start = time.monotonic()
+
+    def elapsed() -> str:
+        return f"{text} ... {_seconds(time.monotonic() - start)}"
+
+    with _shown(lambda columns: elapsed(), lambda: _print(elapsed())):
+        yield
 
 
 class Progress:
     """Shows how much work is done, how fast it goes and when it will end.
 
-    On a terminal it is a bar. Where standard error is a file or a pipe it is one line every ten
-    seconds, so that a log stays readable.
+    A context manager; without `with`, `close` ends it.
 
     Args:
       total: units of work; None: not known.
-      unit: name of the units, in the plural.
+      unit: name of the units, in the plural; "bytes" are shown as kB, MB or GB.
       done: units that were done before, which do not count for the speed.
-      unit_scale: whether to abbreviate counts, as in 1.2M.
-      has_speed: whether to show speed and time left. Not for work whose first call compiles,
-        because its time says nothing about the other calls.
+      has_speed: whether to show speed and time left; False where the notes say them.
+      first: what takes time before the first unit is done, such as "compiling the update". It is
+        shown until then, and the speed is counted from then on.
     """
 
     def __init__(
@@ -30,59 +63,138 @@ class Progress:
         total: int | None,
         unit: str,
         done: int = 0,
-        unit_scale: bool = False,
+        *,
         has_speed: bool = True,
+        first: str = "",
     ) -> None:
-        self._on_terminal = sys.stderr.isatty()
-        self._bar = tqdm(
-            desc=label,
-            total=total,
-            initial=done,
-            unit=f" {unit}",
-            unit_scale=unit_scale,
-            file=sys.stderr,
-            disable=not self._on_terminal,
-            bar_format=None if has_speed else _BAR_WITHOUT_SPEED,
-        )
         self._label, self._total, self._unit = label, total, unit
-        self._done, self._first, self._note = done, done, ""
-        self._has_speed = has_speed
+        self._done, self._before = done, done
+        self._has_speed, self._pending = has_speed, first
+        self._notes: list[str] = []
         self._start = self._last_line = time.monotonic()
+        self._on_terminal = is_on_terminal()
+        self._ending = contextlib.ExitStack()
+        self._ending.enter_context(_shown(self._live_line, self._print_if_due))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._ending.close()
 
     def advance(self, amount: int = 1, **note: object) -> None:
-        """Counts `amount` units as done; `note` is shown at the end, e.g. `loss="0.31"`."""
+        """Counts `amount` units as done; `note` is shown too, e.g. `loss="0.31"`.
+
+        The first notes are the most important ones: a narrow terminal shows only these.
+        """
         self._done += amount
         if note:
-            self._note = ", ".join(f"{key} {value}" for key, value in note.items())
-        if self._on_terminal:
-            self._bar.set_postfix_str(self._note, refresh=False)
-            self._bar.update(amount)
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._print_line()
+            self._notes = [f"{key} {value}" for key, value in note.items()]
+        if self._pending:
+            self._pending, self._before, self._start = "", self._done, time.monotonic()
+        if not self._on_terminal:
+            self._print_if_due()
 
     def skip(self, amount: int) -> None:
         """Counts `amount` units as done before the start: they do not count for the speed."""
         self._done += amount
-        self._first += amount
-        if self._on_terminal:
-            self._bar.initial += amount
-            self._bar.update(amount)
+        self._before += amount
 
     def close(self) -> None:
         """Ends the display; elsewhere than on a terminal, with a last line."""
-        self._bar.close()
+        self._ending.close()
         if not self._on_terminal:
+            self._print_line()
+
+    def _print_if_due(self) -> None:
+        if time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._print_line()
 
     def _print_line(self) -> None:
         self._last_line = time.monotonic()
-        parts = [f"{self._label}: {self._done} {self._unit}"]
-        rate = (self._done - self._first) / max(1e-9, self._last_line - self._start)
-        if self._total and rate:
-            parts[0] += f" of {self._total}"
-        if self._has_speed:
-            if self._total and rate:
-                parts.append(f"{max(0.0, self._total - self._done) / rate:.0f} s left")
-            parts.append(f"{rate:.3g} {self._unit}/s")
-        parts += [self._note] if self._note else []
-        print(", ".join(parts), file=sys.stderr, flush=True)
+        done = f"{self._label}: {self._amount(self._done)}"
+        done += "" if self._unit == "bytes" else f" {self._unit}"
+        if self._total:
+            done += f" of {self._amount(self._total)}"
+        _print(", ".join([done, *self._speed(), *self._notes]))
+
+    def _live_line(self, columns: int) -> str:
+        """The line on a terminal, with as much at its end as there is room for."""
+        start = f"{self._label}: "
+        if self._pending:
+            return f"{start}{self._pending} ... {_seconds(time.monotonic() - self._start)}"
+        end = self._amount(self._done)
+        if self._total:
+            start += f"{100 * min(1.0, self._done / self._total):3.0f} %|"
+            end = f"| {end} of {self._amount(self._total)}"
+        room = columns - len(start) - len(end) - (_MIN_BAR if self._total else 0)
+        for part in [*self._speed(), *self._notes]:
+            room -= len(part) + len(", ")
+            if room < 0:
+                break
+            end += f", {part}"
+        if not self._total:
+            return start + end
+        return live_lines.bar(start, self._done / self._total, end, columns)
+
+    def _speed(self) -> Iterator[str]:
+        """Time left and units per second, as far as they are known."""
+        if not self._has_speed or self._pending:
+            return
+        seconds = max(1e-9, time.monotonic() - self._start)
+        per_second = (self._done - self._before) / seconds
+        if not per_second:
+            return
+        if self._total:
+            yield f"{_seconds(max(0, self._total - self._done) / per_second)} left"
+        yield formatting.rate(per_second, self._unit)
+
+    def _amount(self, count: int) -> str:
+        if self._unit == "bytes":
+            return formatting.size(count)
+        return f"{count:,}"
+
+
+@contextlib.contextmanager
+def _shown(live_line: Callable[[int], str], print_line: Callable[[], None]) -> Iterator[None]:
+    """Shows a live line on a terminal; elsewhere calls `print_line` every ten seconds."""
+    if is_on_terminal():
+        with _live_lines.line(live_line):
+            yield
+    else:
+        with repeatedly(print_line, _SECONDS_BETWEEN_LINES):
+            yield
+
+
+@contextlib.contextmanager
+def repeatedly(function: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Calls a function every so often in a thread until the block ends."""
+    end = threading.Event()
+
+    def run() -> None:
+        while not end.wait(seconds):
+            function()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def _seconds(seconds: float) -> str:
+    return formatting.duration(round(seconds))
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

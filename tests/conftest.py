@@ -2,7 +2,8 @@
 
 import os
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import bert_tf  # noqa: F401  TensorFlow then loads without its log lines
+
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
