@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import files
+from bert_tf import files, formatting
 from bert_tf.errors import InputError
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.monitoring.guards import DivergedError
@@ -43,9 +43,10 @@ class State:
         state.save({"guard": guard.state()}, is_good=not guard.is_suspicious)
 
     While a state is saved, the disk holds the two before it as well, and the last good one if it
-    is older than those. Under MultiWorkerMirroredStrategy every process calls `restore` and `save`
-    at the same steps. Only the chief writes and all processes read, so the directory must be on a
-    disk that they share.
+    is older than those. Where there is no room for that, the states that the newest undamaged one
+    replaces are removed first, so room for two is enough. Under MultiWorkerMirroredStrategy every
+    process calls `restore` and `save` at the same steps. Only the chief writes and all processes
+    read, so the directory must be on a disk that they share.
 
     Args:
       directory: where the states are.
@@ -172,12 +173,15 @@ class State:
                 + "; --output_dir must be on a disk that all workers share."
             )
 
-    def save(self, notes: dict[str, Any] | None = None, is_good: bool = True) -> str | None:
+    def save(
+        self, notes: dict[str, Any] | None = None, is_good: bool = True, is_last: bool = False
+    ) -> str | None:
         """Saves everything; if it cannot, warns and keeps the earlier states.
 
         Args:
           notes: available as `notes` after a restart; JSON must be able to hold it.
           is_good: whether the loss is in order. The newest good state is always kept.
+          is_last: whether no update follows, which the warning says.
 
         Returns:
           The path of the state, or None if it could not be saved.
@@ -189,7 +193,7 @@ class State:
         error: DivergedError | None = None
         if self._workers.is_chief:
             try:
-                saved = self._write(notes or {}, is_good)
+                saved = self._write(notes or {}, is_good, is_last)
             except DivergedError as caught:
                 error = caught
         # The others wait: a process that ends while the chief writes may end the chief too.
@@ -204,21 +208,45 @@ class State:
         saved = _from_numbers(self._directory, numbers)
         return saved.path if saved else None
 
-    def _write(self, notes: dict[str, Any], is_good: bool) -> Saved | None:
+    def _write(self, notes: dict[str, Any], is_good: bool, is_last: bool) -> Saved | None:
         """Writes a state and removes those it replaces; None if the disk refuses."""
         step = int(self._step.numpy())
-        saved = state_files.next_of_step(self._directory, step)
         try:
-            with files.replacing_directory(saved.path) as temporary:
-                self._checkpoint.write(state_files.prefix(temporary), self._options)
-                self._check_values(temporary, step)
-                state_files.seal(temporary, step, is_good, notes)
+            try:
+                saved = self._write_once(step, is_good, notes)
+            except (OSError, tf.errors.OpError) as error:
+                if not (files.is_disk_full(error) and self.make_room()):
+                    raise
+                saved = self._write_once(step, is_good, notes)
         except (OSError, tf.errors.OpError) as error:
-            self._warn_not_saved(step, error)
+            self._warn_not_saved(step, error, is_last)
             return None
-        state_files.flush_directory(self._directory)
         self._remove_old()
         return saved
+
+    def _write_once(self, step: int, is_good: bool, notes: dict[str, Any]) -> Saved:
+        saved = state_files.next_of_step(self._directory, step)
+        with files.replacing_directory(saved.path) as temporary:
+            self._checkpoint.write(state_files.prefix(temporary), self._options)
+            self._check_values(temporary, step)
+            state_files.seal(temporary, step, is_good, notes)
+        return saved
+
+    def make_room(self) -> bool:
+        """Removes the states that the newest undamaged one replaces, but for the last good one.
+
+        Returns:
+          Whether any was removed.
+        """
+        listed = state_files.listed(self._directory)
+        newest = next((saved for saved in listed if saved.is_intact), None)
+        if newest is None:
+            return False
+        good = next((saved for saved in listed if saved.is_good), None)
+        replaced = [saved for saved in listed if saved < newest and saved != good]
+        for saved in replaced:
+            saved.remove()
+        return bool(replaced)
 
     def _check_values(self, path: str, step: int) -> None:
         """Reads back what was written: TensorFlow compares its checksums, we look for NaN."""
@@ -245,12 +273,13 @@ class State:
             else:
                 saved.remove()
 
-    def _warn_not_saved(self, step: int, error: Exception) -> None:
+    def _warn_not_saved(self, step: int, error: Exception, is_last: bool) -> None:
         needed = sum(v.shape.num_elements() * v.dtype.size for v in self._variables())
+        on = "" if is_last else " and tries again at the next save"
         _warn(
             f"the state of step {step} could not be saved ({_first_line(error)}). It takes "
-            f"{_size(needed)}; {self._directory} {_free(self._directory)}. The last good state is "
-            f"{self.last_good()}. The run continues and tries again at the next save. Make room."
+            f"{formatting.size(needed)}; {self._directory} {_free(self._directory)}. The last good "
+            f"state is {self.last_good()}. The run continues{on}. Make room."
         )
 
     def _variables(self) -> Iterator[tf.Variable]:
@@ -275,17 +304,9 @@ def _first_line(error: Exception) -> str:
 
 def _free(directory: str) -> str:
     try:
-        return f"has {_size(shutil.disk_usage(directory).free)} free"
+        return f"has {formatting.size(shutil.disk_usage(directory).free)} free"
     except OSError as error:
         return f"cannot be reached ({_first_line(error)})"
-
-
-def _size(num_bytes: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if num_bytes < 1000:
-            return f"{num_bytes:.3g} {unit}"
-        num_bytes /= 1000
-    return f"{num_bytes:.3g} GB"
 
 
 def _warn(text: str) -> None:

@@ -100,6 +100,15 @@ class Saved:
         except DamagedError:
             return False
 
+    @property
+    def is_intact(self) -> bool:
+        """Whether every file is as it was written."""
+        try:
+            self.verify()
+        except DamagedError:
+            return False
+        return True
+
     def set_aside(self) -> str:
         """Renames it, so that it is no longer one of the run's states; returns the new path."""
         aside = os.path.join(self.directory, _ASIDE + os.path.basename(self.path))
@@ -134,7 +143,7 @@ def next_of_step(directory: str, step: int) -> Saved:
 
 
 def seal(path: str, step: int, is_good: bool, notes: dict[str, Any]) -> None:
-    """Writes state.json next to the files of a state, and flushes all of it to the disk.
+    """Writes state.json next to the files of a state.
 
     Args:
       path: the directory of the state, under its temporary name.
@@ -154,15 +163,6 @@ def seal(path: str, step: int, is_good: bool, notes: dict[str, Any]) -> None:
     manifest["sha256"] = _digest(manifest)
     with open(os.path.join(path, _MANIFEST), "w", encoding="utf-8") as file:
         json.dump(manifest, file, indent=1, sort_keys=True)
-    for name in (*names, _MANIFEST):
-        _flush(os.path.join(path, name))
-    flush_directory(path)
-
-
-def flush_directory(path: str) -> None:
-    """Flushes the names in a directory to the disk, where the file system supports it."""
-    with contextlib.suppress(OSError):
-        _flush(path)
 
 
 def clear_unfinished(directory: str) -> None:
@@ -173,6 +173,14 @@ def clear_unfinished(directory: str) -> None:
 def clear_set_aside(directory: str) -> None:
     """Removes states that were set aside earlier, so that they never fill a disk."""
     _clear(directory, f"{_ASIDE}*")
+
+
+def remove_all(directory: str) -> None:
+    """Removes every state, whole or not; the names disappear first, so a kill leaves none half."""
+    for saved in listed(directory):
+        saved.remove()
+    clear_unfinished(directory)
+    clear_set_aside(directory)
 
 
 def _clear(directory: str, pattern: str) -> None:
@@ -188,11 +196,3 @@ def _describe(path: str) -> dict[str, Any]:
 
 def _digest(manifest: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def _flush(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.guards import DivergedError
 from bert_tf.training.resume import state_files
-from tests.reference.state_run import FILES, Run, assert_restores, names
+from tests.reference.state_run import DATA, FILES, Run, assert_restores, names
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 
@@ -214,6 +214,51 @@ def test_a_full_disk_costs_a_warning(tmp_path, capsys, monkeypatch, error, place
     monkeypatch.undo()
     run.save(7)
     assert_restores(tmp_path, 7)
+
+
+def test_room_for_two_states_is_enough(tmp_path, capsys, monkeypatch):
+    """The disk holds two; the last good one and the newest one stay until a new one is complete."""
+    run = Run(tmp_path)
+    write = run.state._checkpoint.write
+
+    def limited(path, options):
+        if len(state_files.listed(str(tmp_path))) > 1:
+            raise tf.errors.ResourceExhaustedError(None, None, "x; No space left on device")
+        return write(path, options)
+
+    monkeypatch.setattr(run.state._checkpoint, "write", limited)
+    for step, kept in [
+        (2, ["step-2"]),
+        (3, ["step-2", "step-3"]),
+        (5, ["step-3", "step-5"]),
+        (7, ["step-5", "step-7"]),
+    ]:
+        assert run.save(step) == str(tmp_path / f"step-{step}")
+        assert names(tmp_path) == kept
+    assert_restores(tmp_path, 7)
+    assert capsys.readouterr().err == ""
+
+    # Without an undamaged newer one the older one is not replaced, and stays.
+    (tmp_path / "step-7" / DATA).write_bytes(b"damaged")
+    assert run.save(11) is None
+    assert names(tmp_path) == ["step-5", "step-7"]
+    assert (
+        "The run continues and tries again at the next save. Make room." in capsys.readouterr().err
+    )
+
+
+def test_room_for_two_states_is_not_made_of_the_last_good_one(tmp_path, capsys, monkeypatch):
+    run = Run(tmp_path)
+    run.save(2)
+    run.save(3, is_good=False)
+
+    def full(path, options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(run.state._checkpoint, "write", full)
+    assert run.save(5, is_good=False, is_last=True) is None
+    assert names(tmp_path) == ["step-2", "step-3"]
+    assert "The run continues. Make room." in capsys.readouterr().err
 
 
 def test_the_systems_refusal_of_more_bytes_costs_a_warning(tmp_path, capsys):
