@@ -1,5 +1,7 @@
 """The signatures of an exported model: texts or ids in, answers out."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from bert_tf import features
@@ -19,6 +21,10 @@ def text_names(num_texts: int) -> tuple[str, ...]:
 
 class ServingModule(tf.Module):
     """A classifier or regressor with its tokenizer, ready for `tf.saved_model.save`.
+
+    What `tf.saved_model.load` returns can be called with texts, as `model(["a text"])` or
+    `model(["a"], ["b"])`: string [B] each, or one string each, whose answer then has no batch
+    dimension. A classifier has the attribute `labels`, a variable: string [C].
 
     Args:
       directory: describes the model; its metadata has the number of texts and the labels.
@@ -41,25 +47,49 @@ class ServingModule(tf.Module):
         self.vocab_file = tf.saved_model.Asset(directory.vocab_file)
         if labels_file:
             self.labels_file = tf.saved_model.Asset(labels_file)
+            # A saved object keeps variables, assets and functions; constants are lost.
+            self.labels = tf.Variable(directory.metadata.labels, trainable=False)
         self._logits = lambda batch: model(batch, training=False)["logits"]
         self._metadata = directory.metadata
         self._vocabulary = directory.vocabulary
         self._max_seq_length = max_seq_length
         self._chunk_rows = chunk_rows
+        is_pair = directory.metadata.num_texts == 2
+        self._texts_function = tf.function(
+            self._answer_pair if is_pair else self._answer_text,
+            input_signature=self._text_specs([None]),
+        )
+        self.__call__ = tf.function(self._call_pair if is_pair else self._call_text)
+        for shape in ([None], []):
+            self.__call__.get_concrete_function(*self._text_specs(shape))
 
     def signatures(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """A `tf.function` with named inputs and outputs for each signature."""
-        names = text_names(self._metadata.num_texts)
-        texts = [tf.TensorSpec([None], tf.string, name=name) for name in names]
         ids = [
             tf.TensorSpec([None, None], feature.dtype, name=feature.name)
             for feature in features.ENCODER_INPUTS
         ]
-        answer_texts = self._answer_text if len(texts) == 1 else self._answer_pair
         return {
-            TEXT_SIGNATURE: tf.function(answer_texts, input_signature=texts),
+            TEXT_SIGNATURE: self._texts_function,
             IDS_SIGNATURE: tf.function(self._answer_ids, input_signature=ids),
         }
+
+    def _text_specs(self, shape: Sequence[int | None]) -> list[tf.TensorSpec]:
+        names = text_names(self._metadata.num_texts)
+        return [tf.TensorSpec(shape, tf.string, name=name) for name in names]
+
+    def _call_text(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._with_or_without_batch(text)
+
+    def _call_pair(self, text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._with_or_without_batch(text_a, text_b)
+
+    def _with_or_without_batch(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Answers string [B] each or string [] each; both run the function of the signature."""
+        if texts[0].shape.rank == 1:
+            return self._texts_function(*texts)
+        answers = self._texts_function(*(text[tf.newaxis] for text in texts))
+        return {name: answer[0] for name, answer in answers.items()}
 
     def _answer_text(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._answer(self._rows(self.tokenizer(text), None))
@@ -84,9 +114,11 @@ class ServingModule(tf.Module):
         )  # [B C]
         if self._metadata.kind == "regress":
             return {"score": logits[:, 0], "logits": logits}
-        labels = tf.gather(tf.constant(self._metadata.labels), tf.argmax(logits, axis=1))  # [B]
+        labels = tf.constant(self._metadata.labels)  # [C]
         return {
-            "label": labels,
+            "label": tf.gather(labels, tf.argmax(logits, axis=1)),  # [B]
+            # The order of the probabilities, in every row: TensorFlow Serving answers rows.
+            "labels": tf.tile(labels[tf.newaxis], [tf.shape(logits)[0], 1]),  # [B C]
             "probabilities": tf.nn.softmax(logits),  # [B C]
             "logits": logits,
         }

@@ -2,7 +2,7 @@
 
 import time
 
-from bert_tf import commands
+from bert_tf import commands, files
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
@@ -15,11 +15,14 @@ def run(options: Export) -> None:
     """Exports the model directory that the options name and prints a report.
 
     Raises:
-      InputError: no such model, or of a kind that cannot be exported.
+      InputError: no such model, or of a kind that cannot be exported; or no place to write to.
     """
     start = time.monotonic()
     directory = ModelDirectory.open(options.model_dir)
     max_seq_length = check(directory, options.max_seq_length)
+    files.require_writable_directory(options.export_dir, "--export_dir")
+    weights = directory.weights(options.weights)
+    print(f"Exporting {weights} into {options.export_dir} ...", flush=True)
 
     from export import version  # TensorFlow takes seconds to load; wrong input is refused before
 

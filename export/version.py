@@ -2,17 +2,19 @@
 
 import dataclasses
 import os
+import shlex
 import tempfile
+from collections.abc import Iterator
 
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from bert_tf import files
+from bert_tf import files, formatting, invocation
 from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.modeling.models import ClassifierModel
 from export import operations, verify, warmup
-from export.module import ServingModule, text_names
+from export.module import ServingModule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +49,15 @@ def write(
       export_dir: base path; versions are its numeric sub-directories.
       max_seq_length: tokens per example, special tokens included.
       chunk_rows: maximum rows that are computed together.
+
+    Raises:
+      InputError: the version appeared meanwhile.
+      DiskFullError: of this version nothing is left.
     """
     path = os.path.join(export_dir, str(next_version(export_dir)))
     model_name = os.path.basename(os.path.abspath(export_dir))
-    with files.replacing_directory(path) as temporary:
+    is_kept = files.disk_full_explained(path, lambda: _disk_full(model, path))
+    with is_kept, files.replacing_directory(path) as temporary:
         _save(model, directory, temporary, max_seq_length, chunk_rows)
         saved_model = operations.read(temporary)
         foreign = operations.check(saved_model)
@@ -65,6 +72,20 @@ def next_version(export_dir: str) -> int:
     """1 + the largest numeric name in `export_dir`, whatever it is; 1 if there is none."""
     names = os.listdir(export_dir) if os.path.isdir(export_dir) else []
     return 1 + max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
+
+
+def _disk_full(model: ClassifierModel, path: str) -> str:
+    """What is kept after a full disk, and how to go on."""
+    needed = sum(
+        variable.value.dtype.size * variable.value.shape.num_elements()
+        for variable in model.variables
+    )
+    return (
+        f"The weights alone take {formatting.size(needed)}, and "
+        f"{formatting.size(files.free_bytes(path))} are free. Nothing is left of {path}; earlier "
+        "versions are as they were. Free some space or give an --export_dir on another disk, and "
+        "run the same command again."
+    )
 
 
 def _save(
@@ -86,30 +107,40 @@ def _save(
 
 
 def report(exported: Exported, metadata: ModelMetadata, seconds: float) -> None:
-    """Prints what was exported in how many seconds, what it needs, how to serve it and ask it."""
-    megabytes = _num_bytes(exported.path) / 1e6
-    print(f"Exported {exported.path}: {megabytes:.1f} MB in {seconds:.1f} s.")
+    """Prints what was exported in how many seconds, what it needs, and how to use it."""
+    size = formatting.size(files.num_bytes(exported.path))
+    print(f"Exported {exported.path}: {size} in {formatting.duration(seconds)}.")
     (meta_graph,) = exported.saved_model.meta_graphs
     for name, signature in sorted(meta_graph.signature_def.items(), reverse=True):
         if signature.inputs:
             print(f"  {name}: {_tensors(signature.inputs)} -> {_tensors(signature.outputs)}")
     if metadata.labels:
         print(f"  labels: {', '.join(metadata.labels)}")
+    difference = formatting.number(exported.difference, 1)
     print(
-        f"  operations beyond TensorFlow's own: {', '.join(exported.operations)}; "
-        f"every TensorFlow Serving image since {operations.FIRST_IMAGE} has them\n"
-        f"  smallest supported image: {operations.smallest_image()}, of the same TensorFlow\n"
-        f"  largest difference from the Python path: {exported.difference:.1e}"
+        f"  largest difference of a logit from the Python path: {difference}\n"
+        f"  needs {', '.join(exported.operations)} of TensorFlow Text, which every TensorFlow "
+        f"Serving image since {operations.FIRST_IMAGE} has\n"
+        f"  tried: {operations.TRIED}"
     )
-    base_path = os.path.dirname(exported.path)
-    texts = " ".join(f'--{name}="..."' for name in text_names(metadata.num_texts))
-    texts = '"a text"' if metadata.num_texts == 1 else texts
-    print(
-        f"Serve it: python -m serving --model_name={exported.model_name} "
-        f"--model_base_path={base_path}\n"
-        f"Ask it:   python -m serving.client --model_name={exported.model_name} {texts}",
-        flush=True,
+    print("\n".join(_next_steps(exported, metadata.num_texts)), flush=True)
+
+
+def _next_steps(exported: Exported, num_texts: int) -> Iterator[str]:
+    """How to load, serve and ask the version; the commands can be pasted."""
+    name = shlex.quote(exported.model_name)
+    base_path = shlex.quote(os.path.dirname(exported.path))
+    arguments = ", ".join(['["a text"]', '["another"]'][:num_texts])
+    texts = '"a text"' if num_texts == 1 else '--text_a="a text" --text_b="another"'
+    serve = invocation.of("serve", "-m serving")
+    client = invocation.of("client", "-m serving.client")
+    yield (
+        "In Python: import tensorflow_text, tensorflow as tf; "
+        f"model = tf.saved_model.load({exported.path!r}); model({arguments})"
+        "  # tensorflow_text first: it registers operations of the model"
     )
+    yield f"Serve it:  {serve} --model_name={name} --model_base_path={base_path}"
+    yield f"Ask it:    {client} --model_name={name} {texts}"
 
 
 def _tensors(infos: dict[str, meta_graph_pb2.TensorInfo]) -> str:
@@ -121,11 +152,3 @@ def _tensor(info: meta_graph_pb2.TensorInfo) -> str:
     sizes = [dim.size for dim in info.tensor_shape.dim]
     axes = [letter if size < 0 else str(size) for letter, size in zip("BT", sizes, strict=False)]
     return f"{tf.as_dtype(info.dtype).name} [{' '.join(axes)}]"
-
-
-def _num_bytes(path: str) -> int:
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(path)
-        for name in names
-    )

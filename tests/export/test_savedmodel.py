@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -12,10 +13,11 @@ import types
 import numpy as np
 import pytest
 import requests
+import tensorflow as tf
 
 from bert_tf import checkpoints
-from bert_tf.errors import InputError
-from export import options, savedmodel, verify
+from bert_tf.errors import DiskFullError, InputError
+from export import options, savedmodel, verify, version
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAIRS = [("the quick fox", "jumps over"), ("a dog", "lazy ! lazy lazy lazy dog")]
@@ -115,14 +117,41 @@ def test_the_report_says_how_to_serve_and_ask(cases, monkeypatch, tmp_path, caps
         vocabulary=case.directory.vocabulary,
         vocab_file=case.directory.vocab_file,
         metadata=case.directory.metadata,
+        weights=lambda which: f"any/{which}",
         build_model=lambda which: case.model,
     )
     monkeypatch.setattr(savedmodel.ModelDirectory, "open", lambda path: opened)
     base_path = str(tmp_path / "similarity")
     savedmodel.run(options.Export(model_dir="any", export_dir=base_path))
     report = capsys.readouterr().out
+    assert report.startswith(f"Exporting any/best into {base_path} ...\n")
     assert f"Exported {base_path}/1: " in report
     assert "serving_default: text_a string [B], text_b string [B] -> logits float32 [B 1]" in report
     assert "ids: input_mask int32 [B T], input_type_ids int32 [B T], input_word_ids" in report
     assert f"python -m serving --model_name=similarity --model_base_path={base_path}\n" in report
-    assert 'python -m serving.client --model_name=similarity --text_a="..."' in report
+    assert 'python -m serving.client --model_name=similarity --text_a="a text" --text_b=' in report
+    (program,) = re.findall("^In Python: (.*)$", report, re.MULTILINE)
+    answers = {}
+    exec(program.replace("model([", "answer = model(["), answers)
+    assert answers["answer"]["score"].shape == (1,)
+
+
+def test_a_full_disk_leaves_nothing_of_the_version_and_says_what_to_do(
+    cases, monkeypatch, tmp_path
+):
+    def fill(module, path, **_):
+        os.makedirs(os.path.join(path, "variables"))
+        raise tf.errors.ResourceExhaustedError(
+            None, None, f"{path}/variables/part; No space left on device"
+        )
+
+    case = cases["classify", 1]
+    monkeypatch.setattr(tf.saved_model, "save", fill)
+    (tmp_path / "1").mkdir()
+    with pytest.raises(DiskFullError) as caught:
+        version.write(case.model, case.directory, str(tmp_path), 31, chunk_rows=5)
+    assert os.listdir(tmp_path) == ["1"]
+    message = str(caught.value)
+    assert message.startswith(f"The disk is full ({tmp_path}/2). The weights alone take ")
+    assert f"Nothing is left of {tmp_path}/2; earlier versions are as they were" in message
+    assert "run the same command again." in message

@@ -30,9 +30,9 @@ IN_A_FRESH_PROCESS = """
 import json, sys
 import tensorflow as tf, tensorflow_text
 for path, texts in json.load(sys.stdin):
-    signature = tf.saved_model.load(path).signatures["serving_default"]
-    feeds = {k: tf.constant([bytes.fromhex(t) for t in v]) for k, v in texts.items()}
-    print(json.dumps(signature(**feeds)["logits"].numpy().tolist()))
+    model = tf.saved_model.load(path)
+    columns = {k: [bytes.fromhex(t) for t in v] for k, v in texts.items()}
+    print(json.dumps(model(*columns.values())["logits"].numpy().tolist()))
 """
 
 
@@ -98,6 +98,7 @@ def test_outputs_have_a_batch_dimension_and_an_empty_batch_is_answered(cases, ke
     want = {"logits": (tf.float32, (0, num_outputs))}
     if key[0] == "classify":
         want |= {"label": (tf.string, (0,)), "probabilities": (tf.float32, (0, num_outputs))}
+        want |= {"labels": (tf.string, (0, num_outputs))}
     else:
         want |= {"score": (tf.float32, (0,))}
     assert {k: (v.dtype, tuple(v.shape)) for k, v in answer.items()} == want
