@@ -26,8 +26,8 @@ class Workers:
             first = "chief" if "chief" in tasks else "worker"
             here = (resolver.task_type or first, resolver.task_id or 0)
             self.is_chief = here == (first, 0)
-        self._first = tf.function(self._sum_of_first)
-        self._all = tf.function(self._sum_of_all)
+        self._first = tf.function(self._sum_of_first, autograph=False)
+        self._all = tf.function(self._sum_of_all, autograph=False)
 
     def from_chief(self, numbers: Sequence[int]) -> list[int]:
         """The chief's numbers, in every process; the others' only need the same length."""

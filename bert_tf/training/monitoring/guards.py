@@ -154,7 +154,7 @@ class ReplicaCheck:
     def __init__(self, strategy: tf.distribute.Strategy, variables: Iterable[tf.Variable]) -> None:
         self._strategy = strategy
         self._variables = list(variables)
-        self._checksums = tf.function(self._of_all_replicas)
+        self._checksums = tf.function(self._of_all_replicas, autograph=False)
 
     def differing(self) -> list[str]:
         """Names of the variables whose copies differ."""
