@@ -9,8 +9,15 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 # What version 0.1.0 wrote, and its name now.
-_RENAMED_KEYS = {"batch_pieces": "num_micro_batches", "unit": "granularity"}
+_RENAMED_KEYS = {"unit": "granularity"}
 _RENAMED_VALUES = {("unit", "piece"): "token"}
+# What decided a result in version 0.1.0, and no longer does.
+_DROPPED_KEYS = ("batch_pieces",)
+# What a run of version 0.1.0 lacks, in words.
+_ADDED_KEYS = {
+    "dropout_masks": "version 0.1.0 began it, which drew other dropout masks in fine-tuning, so "
+    "only that version can go on with it"
+}
 
 
 def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False) -> list[str]:
@@ -33,10 +40,16 @@ def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False
     there = _read(path)
     here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
     return [
-        f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
+        _difference(name, there, here)
         for name in sorted(here.keys() if is_part else there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
+
+
+def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    if name in _ADDED_KEYS and name not in there:
+        return _ADDED_KEYS[name]
+    return f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -59,6 +72,7 @@ def _renamed(entries: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         _RENAMED_KEYS.get(key, key): _RENAMED_VALUES.get((key, str(value)), value)
         for key, value in entries
+        if key not in _DROPPED_KEYS
     }
 
 

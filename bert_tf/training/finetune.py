@@ -5,29 +5,51 @@ The best weights are those with the highest dev score at the end of an epoch (ap
 
 import os
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import keras
 
 from bert_tf import checkpoints, files
+from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
+from bert_tf.formatting import number
 from bert_tf.options import FineTuning
 from bert_tf.training import setup
 from bert_tf.training.devices.strategies import check_batch_size, local_replicas
-from bert_tf.training.monitoring.scores import Scores
+from bert_tf.training.inputs import check_identity, deciding_options
+from bert_tf.training.monitoring.scores import Evaluation, Scores
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.phases import Phase
+from bert_tf.training.predict import Predictor
+from bert_tf.training.report import page
+from bert_tf.training.resume import completion
+from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import Objective
 
-# The options that decide the result, in addition to `setup.deciding_options`.
-_DECIDING = ("num_train_epochs", "warmup_proportion", "num_micro_batches")
+# The options that decide the result, in addition to `inputs.deciding_options`.
+_DECIDING = ("num_train_epochs", "warmup_proportion")
+# What dropout masks belong to. In version 0.1.0 they belonged to replicas and micro-batches.
+_MASKS = {"dropout_masks": "by row"}
+
+_NUM_DIGITS = 7  # of a result, as many as float32 has
+
+Evaluate = Callable[[Predictor], Evaluation]
 
 
-def num_steps(num_rows: int, options: FineTuning) -> tuple[int, int, int]:
-    """(updates per epoch, updates in total, warm-up updates); a short last batch is an update."""
+class Steps(NamedTuple):
+    """How many updates a training has; a short last batch of an epoch is an update."""
+
+    per_epoch: int
+    total: int
+    warmup: int
+
+
+def num_steps(num_rows: int, options: FineTuning) -> Steps:
+    """The updates of a training on `num_rows` rows."""
     per_epoch = -(-num_rows // options.train_batch_size)
     total = max(1, round(per_epoch * options.num_train_epochs))
-    return per_epoch, total, int(total * options.warmup_proportion)
+    return Steps(per_epoch, total, int(total * options.warmup_proportion))
 
 
 def train(
@@ -35,71 +57,159 @@ def train(
     rows: batching.Rows,
     objective: Objective,
     main_metric: str,
-    evaluate: Callable[[keras.Model], dict[str, float]] | None,
+    evaluate: Evaluate | None,
 ) -> Scores:
     """Trains to the end, resuming where a killed run stopped.
 
-    The run's directory gets the weights `last` and, with `evaluate`, `best`.
+    The run's directory gets the weights `last` and, with `evaluate`, `best`. A run that is complete
+    is not trained again.
 
     Args:
       rows: with labels.
       main_metric: the metric that decides which weights are the best.
-      evaluate: gives the metrics of a model; None without a dev set.
+      evaluate: scores the model that a predictor runs; None without a dev set.
 
     Raises:
-      InputError: the strategy spans several processes, or cannot share the batch evenly.
+      InputError: the strategy spans several processes, or cannot share the batch evenly; the
+        directory holds another run.
     """
-    options, strategy = run.inputs.options, run.strategy
+    options, directory = run.inputs.options, run.directory
+    _check_devices(run)
+    steps = num_steps(len(rows), options)
+    identity = {name: getattr(options, name) for name in _DECIDING} | {"examples": rows.digest()}
+    scores = Scores(directory.path, main_metric)
+    keeps_states = options.keep_training_state
+    if completion.is_complete(directory.path, steps.total):
+        # Whatever its masks were: no more are drawn.
+        check_identity(directory.path, deciding_options(options) | identity, is_part=True)
+        _score_again(directory, scores, evaluate, steps.total)
+        completion.finish(directory.path, steps.total, keeps_states=keeps_states)
+        return scores
+    schedule = setup.new_schedule(options, steps.total, steps.warmup)
+    loop = run.new_loop(objective, schedule, identity | _MASKS)
+    done = loop.restore()
+    print(_plan(len(rows), steps, options, run.strategy.num_replicas_in_sync, done), flush=True)
+    scores.forget_after(done)
+    _run(loop, run, rows, steps, _scorer(loop, directory, scores, evaluate, steps))
+    checkpoints.save(loop.model, os.path.join(directory.path, "last"))
+    completion.finish(directory.path, steps.total, keeps_states=keeps_states)
+    loop.close()
+    return scores
+
+
+def _check_devices(run: setup.Run[FineTuning]) -> None:
+    strategy = run.strategy
     if len(local_replicas(strategy)) < strategy.num_replicas_in_sync:
         raise InputError(
             "Fine-tuning runs in one process, and the environment variable TF_CONFIG names more. "
             "Unset it, or give --distribution_strategy=mirrored."
         )
-    check_batch_size(strategy, options.train_batch_size)
-    per_epoch, total, warmup = num_steps(len(rows), options)
-    identity = {name: getattr(options, name) for name in _DECIDING} | {"examples": rows.digest()}
-    loop = run.new_loop(objective, setup.new_schedule(options, total, warmup), identity)
-    done = loop.restore()
-    print(
-        f"Training: {len(rows)} examples, {total} steps of {options.train_batch_size}, "
-        f"{warmup} of them warm-up, {strategy.num_replicas_in_sync} replica(s)"
-        + (f"; resumed after step {done}." if done else "."),
-        flush=True,
+    check_batch_size(strategy, run.inputs.options.train_batch_size)
+
+
+def _plan(num_rows: int, steps: Steps, options: FineTuning, replicas: int, done: int) -> str:
+    """What the training is, for the terminal."""
+    text = (
+        f"Training: {num_rows:,} examples in batches of {options.train_batch_size}, "
+        f"{steps.per_epoch:,} steps per epoch, {steps.total:,} steps in all, {steps.warmup:,} of "
+        f"them warm-up, {replicas} replica(s)" + (f"; resumed after step {done}." if done else ".")
     )
-    scores = Scores(run.directory.path, main_metric)
-    scores.forget_after(done)
+    released = int(num_rows / options.train_batch_size * options.num_train_epochs)
+    if released != steps.total:
+        text += (
+            f"\n  (google-research/bert makes {released:,} steps of these: it rounds down. Here "
+            "the rows left over at the end of an epoch make a short batch.)"
+        )
+    return text
 
-    def score_epoch(step: int) -> None:
-        if evaluate and (step % per_epoch == 0 or step == total):
-            metrics = evaluate(loop.model)
-            is_best = scores.add(step, metrics)
-            shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-            print(f"Step {step}: {shown}{' (best so far)' if is_best else ''}", flush=True)
-            if is_best:
-                checkpoints.save(loop.model, os.path.join(run.directory.path, "best"))
 
+def _run(
+    loop: Loop,
+    run: setup.Run[FineTuning],
+    rows: batching.Rows,
+    steps: Steps,
+    after_update: Callable[[int], None],
+) -> None:
+    """Makes the updates that are left."""
+    options = run.inputs.options
     batches = batching.training_batches(
         rows,
         batch_size=options.train_batch_size,
         random_seed=options.random_seed,
-        replicas=strategy.num_replicas_in_sync,
+        replicas=run.strategy.num_replicas_in_sync,
         num_micro_batches=options.num_micro_batches,
-        first_step=done,
+        first_step=loop.step,
     )
-    phase = Phase(options.max_seq_length, total, options.train_batch_size, options.learning_rate)
-    meter = Meter([phase], done)
-    loop.run(batches, total, meter, score_epoch)
+    phase = Phase(
+        options.max_seq_length, steps.total, options.train_batch_size, options.learning_rate
+    )
+    meter = Meter([phase], loop.step)
+    loop.run(batches, steps.total, meter, after_update)
     if rates := meter.rates():
-        speed = rates.examples_per_second
-        print(f"Trained: {speed:.1f} examples/s, evaluation included.", flush=True)
-    loop.log.event(total, "end")
-    loop.close()
-    checkpoints.save(loop.model, os.path.join(run.directory.path, "last"))
-    return scores
+        speed = number(rates.examples_per_second, 3)
+        print(f"Trained: {speed} examples/s, evaluation included.", flush=True)
+    loop.log.event(steps.total, "end")
+
+
+def _scorer(
+    loop: Loop, directory: ModelDirectory, scores: Scores, evaluate: Evaluate | None, steps: Steps
+) -> Callable[[int], None]:
+    """What scores the weights after an update, at the end of an epoch and of the training."""
+    predictor = Predictor(loop.model)
+
+    def score(step: int) -> None:
+        if evaluate and (step % steps.per_epoch == 0 or step == steps.total):
+            found = evaluate(predictor)
+            details = {"confusion": found.confusion} if found.confusion else {}
+            loop.log.evaluation(step, found.metrics, **details)
+            _keep_score(directory, scores, step, found, loop.model)
+
+    return score
+
+
+def _keep_score(
+    directory: ModelDirectory, scores: Scores, step: int, found: Evaluation, model: keras.Model
+) -> None:
+    """Prints and keeps the score of weights, and the weights if they are the best so far."""
+    is_best = scores.add(step, found.metrics)
+    shown = ", ".join(f"{name} {number(value)}" for name, value in found.metrics.items())
+    print(f"Step {step}: {shown}{' (best so far)' if is_best else ''}", flush=True)
+    if is_best:
+        checkpoints.save(model, os.path.join(directory.path, "best"))
+
+
+def _score_again(
+    directory: ModelDirectory, scores: Scores, evaluate: Evaluate | None, num_updates: int
+) -> None:
+    """Says that a run is complete; scores its last weights if they have no score yet."""
+    print(
+        f"Training: complete after step {num_updates}, so nothing is trained again. "
+        f"Weights: {directory.path}",
+        flush=True,
+    )
+    if evaluate and (scores.last is None or scores.last["step"] != num_updates):
+        model = directory.build_model("last")
+        _keep_score(directory, scores, num_updates, evaluate(Predictor(model)), model)
 
 
 def write_results(output_dir: str, results: Mapping[str, float]) -> None:
-    """Writes eval_results.txt, a line `key = value` for each metric, and prints it."""
-    text = "".join(f"{name} = {value}\n" for name, value in sorted(results.items()))
-    files.write_text(os.path.join(output_dir, "eval_results.txt"), text)
-    print("Evaluation:\n  " + text.strip().replace("\n", "\n  "), flush=True)
+    """Writes eval_results.txt, a line `key = value` for each metric, and prints it rounded.
+
+    Args:
+      results: from name to value, an int where it counts something.
+    """
+    names = sorted(results)
+    lines = [f"{name} = {_full(results[name])}\n" for name in names]
+    files.write_text(os.path.join(output_dir, "eval_results.txt"), "".join(lines))
+    print("Evaluation:", flush=True)
+    print("".join(f"  {name} = {number(results[name])}\n" for name in names), end="", flush=True)
+
+
+def _full(value: float) -> str:
+    """A result for programs to read: no separators, every digit that means something."""
+    return str(value) if isinstance(value, int) else f"{value:.{_NUM_DIGITS}g}"
+
+
+def write_report(output_dir: str) -> None:
+    """Writes report.html, once everything else is there."""
+    print(f"Report: {page.write(output_dir)}", flush=True)

@@ -6,22 +6,33 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bert_tf import features
 from bert_tf.examples import batching
 from bert_tf.progress import Progress
 
 
 class Predictor:
-    """Runs a model forward; traced once, whatever the batch sizes and lengths."""
+    """Runs a model forward; traced once, whatever the batch sizes and lengths.
+
+    The weights may change between two calls.
+
+    Attributes:
+      model: a model of `modeling.models`.
+    """
 
     def __init__(self, model: keras.Model) -> None:
-        self._forward = tf.function(
-            lambda inputs: {
-                name: value
-                for name, value in model(inputs, training=False).items()
-                if name.endswith("logits")
-            },
-            reduce_retracing=True,
-        )
+        self.model = model
+        # Sizes are open from the start. Otherwise every new batch size or length, and then an
+        # attempt to guess which sizes vary, would trace the model again.
+        signature = {
+            feature.name: tf.TensorSpec([None, None], feature.dtype)
+            for feature in features.ENCODER_INPUTS
+        }
+        self._forward = tf.function(self._logits, input_signature=[signature], autograph=False)
+
+    def _logits(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        outputs = self.model(inputs, training=False)
+        return {name: value for name, value in outputs.items() if name.endswith("logits")}
 
     def batches(
         self, rows: batching.Rows, batch_size: int, label: str = "predict"

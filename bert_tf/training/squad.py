@@ -2,21 +2,23 @@
 
 Files in `--output_dir` in addition to those of a model directory: predictions.json,
 nbest_predictions.json and, for SQuAD 2.0, null_odds.json, as released; eval_results.txt where the
-questions have gold answers.
+questions have gold answers; report.html of a training.
 """
 
 import functools
 
-import keras
 import numpy as np
 
-from bert_tf import flagging
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad
-from bert_tf.training import finetune, setup, squad_data
+from bert_tf.training import finetune, setup, squad_data, trained_weights
+from bert_tf.training.inputs import announce
+from bert_tf.training.monitoring.scores import Evaluation, Scores
 from bert_tf.training.predict import Predictor
 from bert_tf.training.squad_data import Questions, SquadData
 from bert_tf.training.step import objectives
+
+_MAIN_METRIC = "f1"  # decides which weights are the best
 
 
 def run(options: QuestionAnswering) -> None:
@@ -32,24 +34,26 @@ def run_on(given: SquadData) -> None:
     """`run` on what was read and checked."""
     options, questions = given.inputs.options, given.questions
     strategy = setup.set_up_devices(options)
-    flagging.announce(options)
+    announce(options)
     if given.rows:
         run = setup.Run(given.inputs, strategy, given.directory)
         evaluate = None
         if questions and options.do_eval:
             evaluate = functools.partial(_evaluate, questions, options.predict_batch_size)
-        scores = finetune.train(run, given.rows, objectives.SPANS, "f1", evaluate)
+        scores = finetune.train(run, given.rows, objectives.SPANS, _MAIN_METRIC, evaluate)
         if options.do_eval:
             finetune.write_results(options.output_dir, scores.results())
     if questions and (options.do_predict or not options.do_train):
-        _answer(questions, setup.trained_model(given.inputs, given.directory), options)
+        _answer(given, questions)
+    if given.rows:
+        finetune.write_report(options.output_dir)
 
 
-def _predict(questions: Questions, batch_size: int, model: keras.Model) -> list[squad.Prediction]:
+def _predict(questions: Questions, batch_size: int, predictor: Predictor) -> list[squad.Prediction]:
     """The predictions of the questions, in their order."""
     starts: dict[int, np.ndarray] = {}
     ends: dict[int, np.ndarray] = {}
-    batches = Predictor(model).batches(questions.rows, batch_size, "answer")
+    batches = predictor.batches(questions.rows, batch_size, "answer")
     for indices, outputs in batches:
         starts.update(zip(indices.tolist(), outputs["start_logits"], strict=True))
         ends.update(zip(indices.tolist(), outputs["end_logits"], strict=True))
@@ -57,16 +61,27 @@ def _predict(questions: Questions, batch_size: int, model: keras.Model) -> list[
     return questions.decode([starts[i] for i in windows], [ends[i] for i in windows])
 
 
-def _evaluate(questions: Questions, batch_size: int, model: keras.Model) -> dict[str, float]:
+def _evaluate(questions: Questions, batch_size: int, predictor: Predictor) -> Evaluation:
     """The official metrics of the model's predictions, in percent."""
-    return questions.score(_predict(questions, batch_size, model))
+    return Evaluation(questions.score(_predict(questions, batch_size, predictor)))
 
 
-def _answer(questions: Questions, model: keras.Model, options: QuestionAnswering) -> None:
-    """Writes the prediction files and, where there are gold answers, their score."""
-    predictions = _predict(questions, options.predict_batch_size, model)
+def _answer(given: SquadData, questions: Questions) -> None:
+    """Writes the prediction files of the best weights and, where there are gold answers, scores."""
+    options = given.inputs.options
+    is_trained = options.do_train and options.do_eval  # and so scored
+    results: dict[str, float] = {}
+    for weights in trained_weights.find(
+        given.inputs,
+        given.directory,
+        Scores(given.directory.path, _MAIN_METRIC),
+        with_last=options.do_eval and not options.do_train,
+    ):
+        predictions = _predict(questions, options.predict_batch_size, weights.predictor)
+        if questions.have_answers and not is_trained:
+            results |= weights.results(questions.score(predictions))
     if options.do_predict:
         paths = squad.write_predictions(options.output_dir, questions.examples, predictions)
         print(f"Predictions: {', '.join(paths)}", flush=True)
-    if questions.have_answers and not (options.do_train and options.do_eval):
-        finetune.write_results(options.output_dir, questions.score(predictions))
+    if results:
+        finetune.write_results(options.output_dir, results)

@@ -1,6 +1,8 @@
 """Fine-tuning keeps the best and the last weights, and a restart the scores."""
 
+import json
 import os
+import shutil
 
 import keras
 import numpy as np
@@ -16,6 +18,9 @@ from bert_tf.options import Classifier
 from bert_tf.training import finetune, setup
 from bert_tf.training.devices import strategies
 from bert_tf.training.inputs import Inputs
+from bert_tf.training.monitoring.scores import Evaluation
+from bert_tf.training.predict import Predictor
+from bert_tf.training.resume import completion, state_files
 from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
@@ -47,6 +52,10 @@ def rows(num_rows=11):
     return batching.Rows(word_ids, [[0] * len(row) for row in word_ids], labels)
 
 
+class CutOff(Exception):
+    """Ends a run as a kill does."""
+
+
 class DevSet:
     """Gives the scores it is told to, and keeps the weights that it sees."""
 
@@ -54,12 +63,16 @@ class DevSet:
         self.scores = list(scores)
         self.seen = []
 
-    def __call__(self, model):
+    def __call__(self, predictor):
         score = self.scores.pop(0)
         if isinstance(score, type):
             raise score
-        self.seen.append(weights(model))
-        return {"f1": score, "loss": 1 - score}
+        self.seen.append(weights(predictor.model))
+        return Evaluation({"f1": score, "loss": 1 - score})
+
+
+def mirrored(num_replicas):
+    return tf.distribute.MirroredStrategy([f"cpu:{number}" for number in range(num_replicas)])
 
 
 def weights(model):
@@ -82,13 +95,13 @@ def train(tmp_path):
     )
     tf.config.experimental.enable_op_determinism()
 
-    def run(evaluate, strategy="one_device", name="run", **changes):
+    def run(evaluate, strategy=None, name="run", **changes):
         keras.utils.set_random_seed(3)
         path = str(tmp_path / name)
         directory = model_directory.create(path, CONFIG, str(vocab_file), metadata)
         given = options(path, **changes)
         inputs = Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
-        run = setup.Run(inputs, strategies.make(strategy), directory)
+        run = setup.Run(inputs, strategy or strategies.make("one_device"), directory)
         scores = finetune.train(run, rows(), objectives.CLASSIFICATION, "f1", evaluate)
         return scores, directory
 
@@ -132,6 +145,11 @@ def test_without_a_dev_set_there_are_no_best_weights(train):
     assert scores.results() == {}
     assert not os.path.exists(os.path.join(directory.path, "best"))
     assert directory.weights("best") == directory.weights("last")
+    # Now with one.
+    dev_set = DevSet(0.25)
+    scores, _ = train(dev_set, num_train_epochs=1.0)
+    assert scores.results()["best_f1"] == scores.results()["f1"] == 0.25
+    assert_same(dev_set.seen[0], weights(directory.build_model("best")))
 
 
 def test_a_run_killed_in_an_evaluation_ends_as_if_it_had_not_been(train):
@@ -148,11 +166,83 @@ def test_a_run_killed_in_an_evaluation_ends_as_if_it_had_not_been(train):
     assert_same(weights(directory.build_model("last")), straight.seen[-1])
 
 
-def test_a_run_that_has_ended_is_not_trained_again(train):
-    _, directory = train(None, num_train_epochs=1.0)
+def states(directory):
+    return [saved.step for saved in state_files.listed(os.path.join(directory.path, "training"))]
+
+
+def test_a_complete_run_keeps_no_optimizer_state_and_is_not_trained_again(train, capsys):
+    scores, directory = train(DevSet(0.5), num_train_epochs=1.0)
+    shown = capsys.readouterr().out
+    assert "11 examples in batches of 4, 3 steps per epoch, 3 steps in all" in shown
+    assert "google-research/bert makes 2 steps" in shown  # int(11 / 4 * 1.0)
+    assert states(directory) == []
     before = weights(directory.build_model("last"))
-    train(DevSet(), num_train_epochs=1.0)
+    again, _ = train(DevSet(), num_train_epochs=1.0)
+    assert "complete after step 3" in capsys.readouterr().out
+    assert again.results() == scores.results()
     assert_same(weights(directory.build_model("last")), before)
+
+
+def test_a_run_killed_at_its_end_is_complete(train, monkeypatch):
+    def kill(*_, **__):
+        raise CutOff
+
+    for module, function in ((completion, "finish"), (state_files, "remove_all")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, function, kill)
+            with pytest.raises(CutOff):
+                train(None, num_train_epochs=1.0)
+    _, directory = train(None, num_train_epochs=1.0)
+    assert states(directory) == []
+    assert completion.num_updates(directory.path) == 3
+
+
+def test_a_run_of_version_0_1_0_goes_on_only_if_it_is_complete(train):
+    _, directory = train(None, num_train_epochs=1.0, keep_training_state=True)
+    assert states(directory) == [3]
+    path = os.path.join(directory.path, "training", "identity.json")
+    with open(path) as file:
+        identity = json.load(file)
+    assert identity.pop("dropout_masks")
+    with open(path, "w") as file:
+        json.dump(identity | {"batch_pieces": 4}, file)
+    os.remove(os.path.join(directory.path, "training", completion.NAME))
+    train(None, num_train_epochs=1.0, keep_training_state=True)
+    shutil.rmtree(os.path.join(directory.path, "last"))
+    os.remove(os.path.join(directory.path, "training", completion.NAME))
+    with pytest.raises(InputError, match="version 0.1.0 began it, which drew other dropout masks"):
+        train(None, num_train_epochs=1.0)
+
+
+def test_a_restart_may_have_other_replicas_and_micro_batches(train):
+    """With dropout; the update is the same one however its batch is cut."""
+    wanted = DevSet(0.5, 0.5)
+    train(wanted, name="straight", num_train_epochs=2.0)
+    with pytest.raises(CutOff):
+        train(DevSet(CutOff), num_train_epochs=2.0, save_checkpoints_steps=2)
+    found = DevSet(0.5, 0.5)
+    train(found, mirrored(2), num_train_epochs=2.0, num_micro_batches=3)
+    for seen, expected in zip(found.seen, wanted.seen, strict=True):
+        for name, value in expected.items():
+            np.testing.assert_allclose(seen[name], value, rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_the_model_is_traced_once_for_all_evaluations(train, monkeypatch):
+    traced = []
+    forward = Predictor._logits
+
+    def counted(self, inputs):
+        traced.append(self)
+        return forward(self, inputs)
+
+    monkeypatch.setattr(Predictor, "_logits", counted)
+
+    def evaluate(predictor):
+        predictor.logits(rows(7), 3)  # a short last batch, and other lengths in each
+        return Evaluation({"f1": 0.5})
+
+    train(evaluate)
+    assert len(traced) == 1
 
 
 def test_options_that_change_the_course_are_refused_and_do_not_replace_those_of_the_run(train):
@@ -169,14 +259,15 @@ def test_options_that_change_the_course_are_refused_and_do_not_replace_those_of_
 
 def test_a_batch_that_the_replicas_cannot_share_is_refused(train):
     with pytest.raises(InputError, match="--train_batch_size=6 is not a multiple of the 4"):
-        train(None, strategy="mirrored", train_batch_size=6)
+        train(None, strategies.make("mirrored"), train_batch_size=6)
 
 
-def test_write_results_sorts_the_metrics(tmp_path, capsys):
-    finetune.write_results(tmp_path, {"loss": 0.5, "f1": 0.25, "global_step": 9})
-    text = "f1 = 0.25\nglobal_step = 9\nloss = 0.5\n"
+def test_write_results_sorts_the_metrics_and_shows_them_rounded(tmp_path, capsys):
+    finetune.write_results(tmp_path, {"loss": 7.7417067414630925, "f1": 0.25, "global_step": 12345})
+    text = "f1 = 0.25\nglobal_step = 12345\nloss = 7.741707\n"
     assert (tmp_path / "eval_results.txt").read_text() == text
-    assert "  global_step = 9\n" in capsys.readouterr().out
+    shown = "Evaluation:\n  f1 = 0.25\n  global_step = 12,345\n  loss = 7.742\n"
+    assert capsys.readouterr().out == shown
 
 
 def test_several_processes_are_refused(train, monkeypatch):

@@ -54,6 +54,13 @@ def test_logits_are_those_of_each_row_alone_in_order(classifier, alone, batch_si
     np.testing.assert_allclose(found, alone, atol=1e-5)
 
 
+def test_a_model_is_traced_once_whatever_the_sizes_of_the_batches(classifier):
+    predictor = Predictor(classifier)
+    for batch_size in (1, 5, 100):
+        predictor.logits(rows(), batch_size)
+    assert predictor._forward.experimental_get_tracing_count() == 1
+
+
 def test_a_predictor_sees_weights_that_have_changed(classifier, alone):
     predictor = Predictor(classifier)
     predictor.logits(rows(), 5)

@@ -8,7 +8,8 @@ events:
                  earlier ones ran; `last_step`, the last one logged by then, above `step` where a
                  restart runs updates again; further details such as `environment`
     phase        the updates from here on have the sizes in `sizes`
-    evaluation   `metrics` of these weights on held-out data
+    evaluation   `metrics` of these weights on held-out data; of a classifier `confusion` too, see
+                 `scores.Evaluation`
     interrupted  the run was asked to stop
     end          the run is complete
 """

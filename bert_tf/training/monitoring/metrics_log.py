@@ -67,12 +67,17 @@ class MetricsLog:
         """Logs values after `step` updates."""
         self._write(step, _numbers(values))
 
-    def evaluation(self, step: int, metrics: Mapping[str, SupportsFloat]) -> None:
+    def evaluation(
+        self, step: int, metrics: Mapping[str, SupportsFloat], **details: object
+    ) -> None:
         """Logs metrics on held-out data of the weights after `step` updates.
 
         A metric with the name of a training value appears in the same figure.
+
+        Args:
+          **details: what else is known of them, e.g. `confusion=...`.
         """
-        values = {"event": "evaluation", "metrics": _numbers(metrics)}
+        values = {"event": "evaluation", "metrics": _numbers(metrics)} | details
         self._write(step, values, prefix="eval/")
 
     def phase(self, step: int, sizes: Mapping[str, int]) -> None:

@@ -1,11 +1,44 @@
 """Dev-set scores of a run, which decide which weights are the best."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from bert_tf import files
+
+_Line = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a model reaches on a dev set.
+
+    Attributes:
+      metrics: by name.
+      confusion: [C C], how often each label (rows) got each answer (columns), in the order of the
+        task's labels; empty where there are no labels, or too many to show.
+    """
+
+    metrics: dict[str, float]
+    confusion: list[list[int]] = dataclasses.field(default_factory=list)
+
+
+def results(last: _Line | None, best: _Line | None, prefix: str = "") -> dict[str, Any]:
+    """Everything for eval_results.txt: the last weights' metrics, then the best weights'.
+
+    Args:
+      last, best: metrics with `step`, the updates behind the weights; None: there are none.
+      prefix: of the names of the metrics, e.g. "eval_".
+    """
+    named = {}
+    for which, line in (("", last), ("best_", best)):
+        if line is not None:
+            named[f"{which}global_step"] = line["step"]
+            metrics = {name: value for name, value in line.items() if name != "step"}
+            named |= {f"{which}{prefix}{name}": value for name, value in metrics.items()}
+    return named
 
 
 class Scores:
@@ -50,14 +83,5 @@ class Scores:
         return self._lines[-1] if self._lines else None
 
     def results(self, prefix: str = "") -> dict[str, Any]:
-        """Everything for eval_results.txt: the last weights' metrics, then the best weights'.
-
-        Args:
-          prefix: of the names of the metrics, e.g. "eval_".
-        """
-        if not (self.last and self.best):
-            return {}
-        last, best = dict(self.last), dict(self.best)
-        results = {"global_step": last.pop("step"), "best_global_step": best.pop("step")}
-        results |= {f"{prefix}{name}": value for name, value in last.items()}
-        return results | {f"best_{prefix}{name}": value for name, value in best.items()}
+        """`results` of the last and the best line."""
+        return results(self.last, self.best, prefix)

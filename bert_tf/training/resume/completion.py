@@ -1,0 +1,64 @@
+"""Remembers that a run is complete, so that its training states need not be kept.
+
+`training/complete.json` has the number of updates. It is written once the last weights are on disk,
+and before the states are removed: a run that is killed in between has the one or the other.
+"""
+
+import json
+import os
+
+from bert_tf import files
+from bert_tf.training.monitoring import history
+from bert_tf.training.resume import state_files
+
+NAME = "complete.json"
+
+
+def num_updates(directory: str) -> int | None:
+    """Updates behind the last weights of a model directory; None: there are none, or not known.
+
+    Version 0.1.0 wrote no `NAME`; there the log says after which update the run ended.
+    """
+    if not _has_last_weights(directory):
+        return None
+    ends = history.read(os.path.join(directory, history.NAME)).events("end")
+    return _marked(directory) or (ends[-1]["step"] if ends else None)
+
+
+def is_complete(directory: str, step: int) -> bool:
+    """Whether the run in a model directory has made `step` updates and left its last weights.
+
+    Without the mark, because it is of version 0.1.0 or was killed, a state of that update says so.
+    """
+    saved = state_files.listed(os.path.dirname(_path(directory)))
+    return _has_last_weights(directory) and step in (_marked(directory), *(s.step for s in saved))
+
+
+def _has_last_weights(directory: str) -> bool:
+    return os.path.isdir(os.path.join(directory, "last"))
+
+
+def _marked(directory: str) -> int | None:
+    """The number in the mark; None without one that can be read."""
+    try:
+        with open(_path(directory), encoding="utf-8") as file:
+            return int(json.load(file)["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def finish(directory: str, step: int, *, keeps_states: bool) -> None:
+    """Marks the run in a model directory as complete, after which its states may go.
+
+    Args:
+      step: updates of the run, whose weights are in `last/`.
+      keeps_states: whether the states stay all the same.
+    """
+    if _marked(directory) != step:
+        files.write_text(_path(directory), json.dumps({"step": step}) + "\n")
+    if not keeps_states:
+        state_files.remove_all(os.path.dirname(_path(directory)))
+
+
+def _path(directory: str) -> str:
+    return os.path.join(directory, "training", NAME)
