@@ -1,7 +1,57 @@
-"""BERT in TensorFlow 2 and Keras, from raw text to a served answer."""
+"""BERT in TensorFlow 2 and Keras, from raw text to a served answer.
 
-from bert_tf import quiet
+The names of the library (docs/library.md) load TensorFlow when they are first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bert_tf.config import BertConfig
+    from bert_tf.library.encoder import Encoder
+    from bert_tf.library.loading import load
+    from bert_tf.library.masked_lm import MaskedLM
+    from bert_tf.library.question_answerer import QuestionAnswerer
+    from bert_tf.library.text_classifier import TextClassifier, TextRegressor
+    from bert_tf.library.text_embedder import TextEmbedder
+    from bert_tf.library.tokenizer import Tokenizer
 
 __version__ = "0.2.0.dev0"
 
-quiet.install()  # here, since whatever imports TensorFlow later may be any module or the user
+# The module of each name.
+_MODULES = {
+    "BertConfig": "bert_tf.config",
+    "Encoder": "bert_tf.library.encoder",
+    "MaskedLM": "bert_tf.library.masked_lm",
+    "QuestionAnswerer": "bert_tf.library.question_answerer",
+    "TextClassifier": "bert_tf.library.text_classifier",
+    "TextEmbedder": "bert_tf.library.text_embedder",
+    "TextRegressor": "bert_tf.library.text_classifier",
+    "Tokenizer": "bert_tf.library.tokenizer",
+    "load": "bert_tf.library.loading",
+}
+
+__all__ = [
+    "BertConfig",
+    "Encoder",
+    "MaskedLM",
+    "QuestionAnswerer",
+    "TextClassifier",
+    "TextEmbedder",
+    "TextRegressor",
+    "Tokenizer",
+    "load",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

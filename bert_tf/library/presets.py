@@ -1,6 +1,7 @@
 """Opens what `from_preset` takes, and fills models from it."""
 
 import dataclasses
+import functools
 import os
 import warnings
 from collections.abc import Sequence
@@ -9,10 +10,10 @@ from typing import Any
 import keras
 
 from bert_tf import checkpoints
-from bert_tf.checkpoints import model_directory
+from bert_tf.checkpoints import kinds, model_directory
 from bert_tf.checkpoints.coverage import FileNames
+from bert_tf.checkpoints.formats.rows import Row
 from bert_tf.checkpoints.hub import presets
-from bert_tf.checkpoints.kinds import HEADS
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
@@ -62,11 +63,39 @@ class Source:
         stated = self.checkpoint.do_lower_case
         return not vocabulary.is_cased if stated is None else stated
 
-    def holds(self, path: str) -> bool:
-        """Whether it has the variable with this path of ours."""
-        rows = self.checkpoint.format.rows(self.config)
-        names = FileNames(self.checkpoint, rows, skip=())
-        return any(row.path == path and names.holds(row) for row in rows)
+    @functools.cached_property
+    def paths(self) -> frozenset[str]:
+        """The paths of our variables that it holds."""
+        return frozenset(row.path for row in self._rows if self._names.holds(row))
+
+    @property
+    def num_outputs(self) -> int:
+        """C: outputs of its classifier; 0 without one."""
+        rows = [row for row in self._rows if row.path == "classifier/bias"]
+        return self._names.num_values(rows[0]) if "classifier/bias" in self.paths else 0
+
+    @property
+    def kind(self) -> str:
+        """Key of `kinds.KINDS`: what it answers.
+
+        Raises:
+          InputError: it has heads of several kinds, or a kind that is not known here.
+        """
+        stated = self.checkpoint.kind
+        return kinds.kind_of(self.paths, self.num_outputs, stated, self.checkpoint.path)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each output of its classifier."""
+        return self.checkpoint.labels or kinds.default_labels(self.num_outputs)
+
+    @functools.cached_property
+    def _rows(self) -> list[Row]:
+        return self.checkpoint.format.rows(self.config)
+
+    @functools.cached_property
+    def _names(self) -> FileNames:
+        return FileNames(self.checkpoint, self._rows, skip=())
 
 
 def open_preset(preset: str | os.PathLike[str]) -> Source:
@@ -104,7 +133,7 @@ def fill(
     Raises:
       InputError: the weights do not fit.
     """
-    other_heads = tuple(f"{head}/.*" for head in HEADS if head not in heads)
+    other_heads = tuple(f"{head}/.*" for head in kinds.HEADS if head not in heads)
     target = _Renamed(model, prefix) if prefix else model
     report = checkpoints.load(
         target, source.checkpoint, skip=other_heads, fresh=(*other_heads, _POOLER)

@@ -18,7 +18,8 @@ from bert_tf.examples.spans import Answer, SpanExample, Window
 _Scored = tuple[Window, npt.NDArray, npt.NDArray]  # a window, its start logits, its end logits
 # First and last context tokens of some spans of a window, and their scores: [K] each.
 _Spans = tuple[npt.NDArray, npt.NDArray, npt.NDArray]
-_Entry = tuple[str, float, float]  # text, start logit, end logit
+# Text, start logit, end logit, and where the text begins in the context; None for no answer.
+_Entry = tuple[str, float, float, int | None]
 
 # Null score difference of a v2 question whose context has no token: no answer is all there is.
 NOTHING_TO_ANSWER = 1e6
@@ -163,11 +164,13 @@ class Prediction:
       text: the answer; "" for none.
       n_best: best first, never empty.
       null_score_diff: score of no answer less that of the best answer; None in v1.1.
+      starts: index in the context of the first character of each of `n_best`; None for no answer.
     """
 
     text: str
     n_best: tuple[Candidate, ...]
     null_score_diff: float | None = None
+    starts: tuple[int | None, ...] = ()
 
 
 def decode(
@@ -231,15 +234,20 @@ def _predict(
     best_spans = [_best_spans(*pair, n_best_size**2, max_answer_length) for pair in scored]
     entries = _distinct_texts(example.context, scored, best_spans, n_best_size)
     if threshold is None:
-        entries = entries or [("", 0.0, 0.0)]
-        return Prediction(entries[0][0], _with_probabilities(entries))
+        entries = entries or [("", 0.0, 0.0, None)]
+        return Prediction(entries[0][0], _with_probabilities(entries), starts=_starts(entries))
     best = entries[0] if entries else None
     starts_and_ends = [(logits[0, 0], logits[1, 0]) for _, logits in scored] or [(0.0, 0.0)]
     start, end = min(starts_and_ends, key=sum)
-    null = ("", float(start), float(end))
+    null = ("", float(start), float(end), None)
     diff = _score(null) - _score(best) if best else NOTHING_TO_ANSWER
     text = "" if best is None or diff > threshold else best[0]
-    return Prediction(text, _with_probabilities(_with_null(entries, null, n_best_size)), diff)
+    entries = _with_null(entries, null, n_best_size)
+    return Prediction(text, _with_probabilities(entries), diff, _starts(entries))
+
+
+def _starts(entries: list[_Entry]) -> tuple[int | None, ...]:
+    return tuple(start for *_, start in entries)
 
 
 def _logits(
@@ -293,7 +301,8 @@ def _distinct_texts(
         text = spans.span_text(context, window.offsets, first[k], last[k])
         if text and text not in entries:
             start, end = window.context_position + first[k], window.context_position + last[k]
-            entries[text] = (text, float(logits[0, start]), float(logits[1, end]))
+            first_char = int(window.offsets[first[k], 0])
+            entries[text] = (text, float(logits[0, start]), float(logits[1, end]), first_char)
             if len(entries) == n_best_size:
                 break
     return list(entries.values())
@@ -317,7 +326,7 @@ def _with_probabilities(entries: list[_Entry]) -> tuple[Candidate, ...]:
     weights = np.exp(scores - scores.max())
     return tuple(
         Candidate(text, float(weight), start, end)
-        for (text, start, end), weight in zip(entries, weights / weights.sum(), strict=True)
+        for (text, start, end, _), weight in zip(entries, weights / weights.sum(), strict=True)
     )
 
 

@@ -1,0 +1,62 @@
+"""`load`: whatever is at a path, as an object that answers strings."""
+
+import os
+from typing import TypeAlias
+
+import keras
+
+from bert_tf.errors import InputError
+from bert_tf.library import exported, masked_lm, presets
+from bert_tf.library.exported import ExportedModel
+from bert_tf.library.masked_lm import MaskedLM
+from bert_tf.library.question_answerer import QuestionAnswerer
+from bert_tf.library.text_classifier import TextClassifier, TextRegressor
+from bert_tf.library.text_embedder import TextEmbedder
+from bert_tf.library.text_model import TextModel
+
+Loaded: TypeAlias = TextModel | keras.Model | ExportedModel
+
+_CLASSES: dict[str, type[TextModel]] = {
+    "encoder": TextEmbedder,
+    "pretrain": MaskedLM,
+    "classify": TextClassifier,
+    "regress": TextRegressor,
+    "span": QuestionAnswerer,
+}
+
+
+def load(path: str | os.PathLike[str]) -> Loaded:
+    """Loads a trained model, whatever its kind.
+
+    Args:
+      path: the --output_dir of a training, an export (its base path or a version), a .keras file,
+        or anything that `from_preset` takes.
+
+    Returns:
+      by what is there:
+      a classifier: a `TextClassifier`; called on texts it gives labels with probabilities.
+      a regressor: a `TextRegressor`, which gives numbers.
+      a model of SQuAD: a `QuestionAnswerer`, which takes questions and contexts.
+      a pre-trained model: a `MaskedLM`, which fills [MASK]s.
+      an encoder without a head: a `TextEmbedder`, which gives vectors.
+      an export: an `ExportedModel`, which answers as the model itself.
+      a .keras file: the model that was saved.
+
+    Raises:
+      InputError: there is nothing readable, or a model of another kind; see the message.
+    """
+    path = os.fspath(path)
+    if path.endswith(".keras") and os.path.isfile(path):
+        return keras.saving.load_model(path)
+    if version := exported.find(path):
+        return ExportedModel(version)
+    source = presets.open_preset(path)
+    kind = source.kind
+    if kind == "pretrain" and not masked_lm.can_fill(source):
+        kind = "encoder"
+    if kind not in _CLASSES:
+        raise InputError(
+            f"{source.checkpoint.path} is a model of kind {kind!r}, which has no class in Python. "
+            f"Its encoder: bert_tf.Encoder.from_preset({path!r})."
+        )
+    return _CLASSES[kind].of(source)

@@ -1,0 +1,168 @@
+"""Answers questions by a part of a text."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from bert_tf import features
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.examples import batching, spans
+from bert_tf.library import presets, texts
+from bert_tf.library.text_model import TextModel
+from bert_tf.library.tokenizer import Tokenizer
+from bert_tf.modeling import Tensor, heads
+from bert_tf.tasks import squad
+
+_BATCH_SIZE = 32
+_DOC_STRIDE, _MAX_QUERY_LENGTH = 128, 64  # defaults of run_squad.py
+
+
+class Answer(NamedTuple):
+    """The answer to one question.
+
+    Attributes:
+      text: `context[start:end]`; "" if the context holds no answer.
+      probability: of this answer among the 20 best.
+      start, end: characters; None if the context holds no answer.
+    """
+
+    text: str
+    probability: float
+    start: int | None
+    end: int | None
+
+
+@keras.saving.register_keras_serializable(package="bert_tf")
+class QuestionAnswerer(TextModel):
+    """The part of a text that answers a question (BERT sections 4.2 and 4.3).
+
+    On plain strings it gives what `ask` gives.
+
+    Args:
+      may_be_unanswerable: whether it was trained with questions that have no answer (SQuAD 2.0).
+
+    Call arguments:
+      inputs: a tuple (questions, contexts), or the encoder's inputs.
+    Returns:
+      dict: `start_logits` and `end_logits`, float32 [B T], very negative at padding.
+    """
+
+    def __init__(
+        self,
+        config: BertConfig | dict[str, Any],
+        tokenizer: Tokenizer | dict[str, Any],
+        may_be_unanswerable: bool = False,
+        name: str = "question_answerer",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(config, tokenizer, name=name, **kwargs)
+        self.may_be_unanswerable = may_be_unanswerable
+        self.span = heads.SpanHead(self.config, dtype=self.dtype_policy)
+        self.built = True
+
+    @classmethod
+    def of(
+        cls, source: presets.Source, *, max_seq_length: int | None = None, **kwargs: Any
+    ) -> "QuestionAnswerer":
+        """Makes the model from an opened preset; see `from_preset`."""
+        if source.metadata:
+            kwargs.setdefault("may_be_unanswerable", source.metadata.task == "squad-2.0")
+        return super().of(source, max_seq_length=max_seq_length, **kwargs)
+
+    @classmethod
+    def _heads_to_load(cls, source: presets.Source) -> Sequence[str]:
+        if source.kind != "span":
+            raise InputError(
+                f"{source.checkpoint.path} has no head for question answering. Give the "
+                "--output_dir of run_squad.py, or a checkpoint that was trained on SQuAD."
+            )
+        return ("span",)
+
+    def call(self, inputs: Any, training: bool = False) -> dict[str, Tensor]:
+        batch = self.encoder_inputs(inputs)
+        encoded = self.encoder(batch, training=training)
+        start, end = self.span(encoded["sequence_output"], batch[features.MASK.name])
+        return {"start_logits": start, "end_logits": end}
+
+    def __call__(self, inputs: Any, contexts: Any = None, **kwargs: Any) -> Any:
+        """`ask`, for plain strings; otherwise what `call` gives."""
+        return super().__call__(inputs if contexts is None else (inputs, contexts), **kwargs)
+
+    def answer(self, inputs: texts.Texts) -> Any:
+        """`ask`, which calling the model on plain strings means."""
+        if not isinstance(inputs, tuple) or len(inputs) != 2:
+            raise TypeError("A question needs a context: give both, questions first.")
+        return self.ask(*inputs)
+
+    def ask(
+        self, questions: texts.Column, contexts: texts.Column, max_answer_length: int = 30
+    ) -> Any:
+        """Answers questions. A long context is read in overlapping windows.
+
+        Args:
+          questions: a string or a list of strings.
+          contexts: as many; one string is the context of all questions.
+          max_answer_length: in tokens.
+
+        Returns:
+          a list of `Answer`, or one for one question.
+        """
+        if isinstance(contexts, str | bytes) and not isinstance(questions, str | bytes):
+            contexts = [contexts] * len(questions)
+        given = texts.read(questions, contexts)
+        pairs = [tuple(map(_text, pair)) for pair in zip(*given.columns, strict=True)]
+        examples = [spans.SpanExample(str(i), *pair) for i, pair in enumerate(pairs)]
+        predictions = self._predictions(examples, max_answer_length)
+        answers = [_answer(prediction) for prediction in predictions]
+        return answers[0] if given.is_one else answers
+
+    def _predictions(
+        self, examples: list[spans.SpanExample], max_answer_length: int
+    ) -> list[squad.Prediction]:
+        length = self.tokenizer.max_seq_length
+        windows = list(
+            spans.make_windows(
+                examples,
+                self.tokenizer.in_python,
+                self.tokenizer.vocabulary,
+                max_seq_length=length,
+                doc_stride=min(_DOC_STRIDE, length // 3),
+                max_query_length=min(_MAX_QUERY_LENGTH, length // 2),
+            )
+        )
+        rows = batching.Rows([w.word_ids for w in windows], [w.type_ids for w in windows], {})
+        logits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for indices in batching.length_batches(rows.lengths, _BATCH_SIZE):
+            outputs = self.predict_on_batch(rows.batch(indices))
+            pairs = zip(outputs["start_logits"], outputs["end_logits"], strict=True)
+            logits.update(zip(indices.tolist(), pairs, strict=True))
+        starts, ends = zip(*(logits[index] for index in range(len(windows))), strict=True)
+        return squad.decode(
+            examples,
+            windows,
+            starts,
+            ends,
+            max_answer_length=max_answer_length,
+            version_2_with_negative=self.may_be_unanswerable,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the class."""
+        return {**super().get_config(), "may_be_unanswerable": self.may_be_unanswerable}
+
+
+def _answer(prediction: squad.Prediction) -> Answer:
+    """What a prediction says, with its place in the context."""
+    texts_of_entries = [candidate.text for candidate in prediction.n_best]
+    index = texts_of_entries.index(prediction.text)
+    start = prediction.starts[index]
+    probability = prediction.n_best[index].probability
+    end = None if start is None else start + len(prediction.text)
+    return Answer(prediction.text, probability, start, end)
+
+
+def _text(text: texts.Text) -> str:
+    return text.decode("utf-8", "ignore") if isinstance(text, bytes) else text

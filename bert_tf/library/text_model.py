@@ -1,0 +1,256 @@
+"""What the models have in common: strings in, training and prediction of lists, files."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import checkpoints
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.examples import batching
+from bert_tf.library import presets, texts
+from bert_tf.library.encoder import Encoder
+from bert_tf.library.tokenizer import Tokenizer
+
+_BATCH_SIZE = 32  # Keras' own default
+
+
+class TextModel(keras.Model):
+    """A tokenizer, an encoder and what a subclass adds.
+
+    `fit`, `evaluate` and `predict` take texts as `texts.Texts`, and everything that Keras takes:
+    dicts of ids, string tensors, data sets. Called on plain strings, a model answers them; called
+    on tensors, it is a Keras model.
+
+    Args:
+      config: of the encoder; a dict of its fields will do.
+      tokenizer: a dict of its configuration will do.
+    """
+
+    def __init__(
+        self,
+        config: BertConfig | dict[str, Any],
+        tokenizer: Tokenizer | dict[str, Any],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.config = BertConfig(**config) if isinstance(config, dict) else config
+        if isinstance(tokenizer, dict):
+            tokenizer = Tokenizer.from_config(tokenizer)
+        self.tokenizer = tokenizer
+        checkpoints.check_vocabulary(self.config, tokenizer.vocabulary)
+        if tokenizer.max_seq_length > self.config.max_position_embeddings:
+            raise InputError(
+                f"max_seq_length={tokenizer.max_seq_length} is beyond the model's "
+                f"{self.config.max_position_embeddings} positions (max_position_embeddings). "
+                f"Give max_seq_length={self.config.max_position_embeddings} or less."
+            )
+        self.encoder = Encoder(self.config, dtype=self.dtype_policy)
+
+    @classmethod
+    def from_preset(
+        cls, preset: str | os.PathLike[str], *, max_seq_length: int | None = None, **kwargs: Any
+    ) -> Self:
+        """Makes the model with the weights of a preset.
+
+        Args:
+          preset: a name such as "bert-base-uncased"; a directory or checkpoint of any format; or
+            the --output_dir of a training.
+          max_seq_length: tokens of a text, special tokens included; None: as in the training here,
+            or else as many as the model has positions.
+          **kwargs: other arguments of the class.
+
+        Raises:
+          InputError: there is no such model, or it lacks what this class needs.
+        """
+        source = presets.open_preset(preset)
+        return cls.of(source, max_seq_length=max_seq_length, **kwargs)
+
+    @classmethod
+    def of(
+        cls, source: presets.Source, *, max_seq_length: int | None = None, **kwargs: Any
+    ) -> Self:
+        """Makes the model from an opened preset; see `from_preset`."""
+        tokenizer = Tokenizer.of(source, max_seq_length=max_seq_length)
+        model = cls(source.config, tokenizer, **kwargs)
+        presets.fill(model, source, heads=cls._heads_to_load(source))
+        return model
+
+    @classmethod
+    def _heads_to_load(cls, source: presets.Source) -> Sequence[str]:
+        """Heads that the preset must hold; without any, heads keep their initial weights."""
+        return ()
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Answers plain strings; otherwise what `call` gives."""
+        if texts.are_plain(inputs):
+            return self.answer(inputs, *args, **kwargs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def answer(self, inputs: texts.Texts) -> Any:
+        """What calling the model on plain strings gives: see the class.
+
+        Args:
+          inputs: a string, a list of strings, or a tuple (first texts, second texts).
+        """
+        return self.predict(inputs, verbose=0)
+
+    def encoder_inputs(self, inputs: Any) -> Mapping[str, Any]:
+        """The encoder's inputs, dict of int32 [B T], for string tensors or for such a dict."""
+        return inputs if isinstance(inputs, Mapping) else self.tokenizer(inputs)
+
+    def targets(self, y: Any) -> Any:
+        """What the loss is computed from, for labels as users give them."""
+        return y
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        *,
+        batch_size: int | None = None,
+        validation_data: Any = None,
+        validation_split: float = 0.0,
+        sample_weight: Any = None,
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
+        """`keras.Model.fit`, which also takes texts and labels in lists; see the class."""
+        y = self._checked_targets(x, y)
+        if isinstance(validation_data, tuple) and len(validation_data) > 1:
+            validation_data = self._validation_data(validation_data, batch_size)
+        if not texts.are_plain(x):
+            if sample_weight is not None:
+                kwargs["sample_weight"] = sample_weight
+            return super().fit(
+                x,
+                y,
+                batch_size=batch_size,
+                validation_data=validation_data,
+                validation_split=validation_split,
+                **kwargs,
+            )
+        data = self._columns(x, y, sample_weight)
+        if validation_split and validation_data is None:
+            data, validation_data = _split(data, validation_split)
+            validation_data = self._data_set(validation_data, batch_size)
+        data_set = self._data_set(data, batch_size, shuffle=kwargs.pop("shuffle", True))
+        return super().fit(data_set, validation_data=validation_data, shuffle=False, **kwargs)
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        *,
+        batch_size: int | None = None,
+        sample_weight: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`keras.Model.evaluate`, which also takes texts and labels in lists."""
+        y = self._checked_targets(x, y)
+        if texts.are_plain(x):
+            data_set = self._data_set(self._columns(x, y, sample_weight), batch_size)
+            return super().evaluate(data_set, **kwargs)
+        if sample_weight is not None:
+            kwargs["sample_weight"] = sample_weight
+        return super().evaluate(x, y, batch_size=batch_size, **kwargs)
+
+    def predict(self, x: Any, *, batch_size: int | None = None, **kwargs: Any) -> Any:
+        """`keras.Model.predict`, which also takes texts; one string gives one result.
+
+        Texts are computed in batches of similar length, so little padding is computed.
+        """
+        if not texts.are_plain(x):
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        given = texts.read(x)
+        rows = self.tokenizer.pack(given)
+        batches = batching.length_batches(rows.lengths, batch_size or _BATCH_SIZE)
+        outputs = super().predict(_Batches(rows, batches), **kwargs)
+        order = np.argsort(np.concatenate(batches))
+        outputs = keras.tree.map_structure(lambda array: array[order], outputs)
+        return keras.tree.map_structure(lambda x: x[0], outputs) if given.is_one else outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the class."""
+        return {
+            **keras.layers.Layer.get_config(self),
+            "config": dataclasses.asdict(self.config),
+            "tokenizer": self.tokenizer.get_config(),
+        }
+
+    def _checked_targets(self, x: Any, y: Any) -> Any:
+        if y is None:
+            if texts.are_plain(x):
+                raise ValueError("There are texts and no labels: give y, one label for each text.")
+            return None
+        return self.targets(y)
+
+    def _validation_data(self, data: tuple, batch_size: int | None) -> Any:
+        x, y, *weights = data
+        y = self._checked_targets(x, y)
+        if texts.are_plain(x):
+            return self._data_set(self._columns(x, y, *weights), batch_size)
+        return x, y, *weights
+
+    def _columns(self, x: Any, y: Any, sample_weight: Any = None) -> list[Any]:
+        """Arrays of equal length: texts, or a tuple of them, then targets, then weights if any."""
+        given = texts.read(x)
+        columns = tuple(np.array([_bytes(text) for text in c], object) for c in given.columns)
+        data: list[Any] = [columns if given.second is not None else columns[0], np.asarray(y)]
+        if sample_weight is not None:
+            data.append(np.asarray(sample_weight))
+        for what, values in zip(("labels", "weights"), data[1:], strict=False):
+            if len(values) != len(given):
+                raise ValueError(f"There are {len(given)} texts and {len(values)} {what}.")
+        return data
+
+    def _data_set(
+        self, data: list[Any], batch_size: int | None, shuffle: bool = False
+    ) -> tf.data.Dataset:
+        """Batches of ids, each padded to its own longest row."""
+        data_set = tf.data.Dataset.from_tensor_slices(tuple(data))
+        if shuffle:
+            data_set = data_set.shuffle(len(data[1]))
+        data_set = data_set.batch(batch_size or _BATCH_SIZE)
+        data_set = data_set.map(lambda x, *rest: (self.tokenizer(x), *rest), tf.data.AUTOTUNE)
+        options = tf.data.Options()
+        by_data = tf.data.experimental.AutoShardPolicy.DATA  # there are no files to share out
+        options.experimental_distribute.auto_shard_policy = by_data
+        return data_set.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+
+class _Batches(keras.utils.PyDataset):
+    """Batches of rows in memory, each padded to its own longest row."""
+
+    def __init__(self, rows: batching.Rows, batches: list[batching.Ints]) -> None:
+        super().__init__()
+        self._rows, self._batches = rows, batches
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, index: int) -> tuple[batching.Batch]:
+        return (self._rows.batch(self._batches[index]),)
+
+
+def _split(data: list[Any], share: float) -> tuple[list[Any], list[Any]]:
+    """The first rows and the last `share` of them, as Keras splits off validation data."""
+    cut = int(len(data[1]) * (1.0 - share))
+    if not 0 < cut < len(data[1]):
+        raise ValueError(
+            f"validation_split={share} of {len(data[1])} texts leaves no text to train on or none "
+            "to validate on."
+        )
+    first, last = slice(None, cut), slice(cut, None)
+    return tuple(  # type: ignore[return-value]
+        [keras.tree.map_structure(lambda column, part=part: column[part], x) for x in data]
+        for part in (first, last)
+    )
+
+
+def _bytes(text: texts.Text) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
