@@ -1,6 +1,7 @@
 """Writes weights as a checkpoint that the released TensorFlow 1 code reads."""
 
 import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from bert_tf import files
 from bert_tf.checkpoints.formats.tf1 import TensorFlow1, write_tensors
 from bert_tf.checkpoints.model_directory import CONFIG_FILE, WEIGHTS_PREFIX
 from bert_tf.checkpoints.variables import Model
+from bert_tf.config import BertConfig
 
 
 def save(model: Model, directory: files.StrPath) -> None:
@@ -16,10 +18,14 @@ def save(model: Model, directory: files.StrPath) -> None:
     The names are those of google-research/bert, from the table that also loads them. What was in
     `directory` before is replaced.
     """
-    arrays = to_arrays(model)
+    write(to_arrays(model), model.config, directory)
+
+
+def write(arrays: Mapping[str, np.ndarray], config: BertConfig, directory: files.StrPath) -> None:
+    """`save` of what `to_arrays` gave."""
     with files.replacing_directory(directory) as temporary:
-        write_tensors(arrays, os.path.join(temporary, WEIGHTS_PREFIX))
-        files.write_text(os.path.join(temporary, CONFIG_FILE), model.config.to_json())
+        write_tensors(dict(arrays), os.path.join(temporary, WEIGHTS_PREFIX))
+        files.write_text(os.path.join(temporary, CONFIG_FILE), config.to_json())
 
 
 def to_arrays(model: Model) -> dict[str, np.ndarray]:

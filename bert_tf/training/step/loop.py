@@ -13,8 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from bert_tf import checkpoints, files, formatting
 from bert_tf import identity as run_identity
-from bert_tf.progress import Progress
+from bert_tf.progress import Progress, status
 from bert_tf.training.devices import environment
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.inputs import check_identity, identity_file
@@ -28,6 +29,13 @@ from bert_tf.training.resume.state import State
 from bert_tf.training.step.feeding import NUM_GOOD, DeviceBatches, DeviceFeed, HostFeed
 from bert_tf.training.step.update import AMOUNTS, Update
 
+# What a run writes into its model directory, apart from the training states.
+_WRITTEN = (
+    *("best", "last", "model.json", "bert_config.json", "vocab.txt", "flags.txt", "metrics.jsonl"),
+    *("scores.jsonl", "eval_results.txt", "report.html", "training/identity.json"),
+    "training/complete.json",
+)
+
 
 class Loop:
     """Repeats an update, and keeps the state of the run.
@@ -38,10 +46,13 @@ class Loop:
       identity: what decides the course of the run; a restart must have the same.
       save_steps: updates between two saves of the state.
       log_steps: updates between two lines of `metrics.jsonl`.
+      peak_step: the update with the highest learning rate, which gets a line too; 0: none.
       record_files: from the number of an update to the files that its batch was read from.
 
     Attributes:
       log: `MetricsLog`, once `restore` was called.
+      before_save: called before a state is saved. It returns whether one may be saved: not while
+        the disk lacks what a restart from it would not make again.
 
     Raises:
       InputError: `directory` holds the state of a run with another identity, or another process
@@ -49,6 +60,7 @@ class Loop:
     """
 
     log: MetricsLog
+    before_save: Callable[[], bool] | None = None
 
     def __init__(
         self,
@@ -58,11 +70,12 @@ class Loop:
         *,
         save_steps: int,
         log_steps: int = 10,
+        peak_step: int = 0,
         record_files: Callable[[int], list[str]] | None = None,
     ) -> None:
         self.model = update.model
         self._update, self._strategy = update, update.strategy
-        self._save_steps, self._log_steps = save_steps, log_steps
+        self._save_steps, self._log_steps, self._peak_step = save_steps, log_steps, peak_step
         self._directory = directory
         with self._strategy.scope():
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -72,6 +85,7 @@ class Loop:
         if self._workers.is_chief:
             check_identity(directory, identity)
             self._lock = DirectoryLock(state_directory)
+            _remove_unfinished(directory)
             run_identity.keep(identity_file(directory), identity)
         # Named one by one: tf.train.Checkpoint does not see layers that Keras keeps in a list.
         weights = {variable.path: variable.value for variable in self.model.variables}
@@ -117,12 +131,40 @@ class Loop:
             self.log.phase(self.step, sizes)
             self._guard.reset()
 
-    def save(self) -> str | None:
-        """Saves weights, moments and step; returns the path, or None if the disk is full."""
+    def save(self, is_last: bool = False) -> str | None:
+        """Saves weights, moments and step; returns the path, or None if the disk is full.
+
+        Args:
+          is_last: whether no update follows.
+        """
+        if self.before_save and not self.before_save():
+            return None
         if self._strategy.num_replicas_in_sync > 1:
             self._replicas.check(self.step, self._state.last_good())
         notes = {"guard": self._guard.state()}
-        return self._state.save(notes, is_good=not self._guard.is_suspicious)
+        is_good = not self._guard.is_suspicious
+        with status(f"saving step {self.step:,}"):
+            return self._state.save(notes, is_good=is_good, is_last=is_last)
+
+    def save_weights(self, which: str) -> None:
+        """Writes the weights to `which` in the model directory, `"best"` or `"last"`.
+
+        Where the disk is full, training states that a newer one replaces are removed for them.
+
+        Raises:
+          OSError, tf.errors.OpError: they cannot be written; what was there before stays.
+        """
+        with status(f"writing the weights {which}/"):
+            self.write(lambda: checkpoints.save(self.model, os.path.join(self._directory, which)))
+
+    def write(self, function: Callable[[], None]) -> None:
+        """Calls what writes; on a full disk again, once replaced training states are removed."""
+        try:
+            function()
+        except Exception as error:
+            if not (files.is_disk_full(error) and self._state.make_room()):
+                raise
+            function()
 
     def run(
         self,
@@ -148,8 +190,17 @@ class Loop:
         """
         feed = self._feed(batches)
         first = done = self.step
-        progress = Progress("train", num_steps, "steps", done=done, has_speed=False)
-        with Interrupt(self._workers.any) as interrupt:
+        with (
+            Interrupt(self._workers.any) as interrupt,
+            Progress(
+                "train",
+                num_steps,
+                "steps",
+                done=done,
+                has_speed=False,
+                first="compiling the update",
+            ) as progress,
+        ):
             while done < num_steps:
                 due = min(num_steps, done + self._save_steps - done % self._save_steps)
                 scalars, count = feed.advance(due - done)
@@ -157,7 +208,7 @@ class Loop:
                 num_good = int(values.pop(NUM_GOOD, count))
                 amounts = [values.pop(name) for name in AMOUNTS]
                 meter.advance(count, *map(int, amounts))
-                is_logged = done // self._log_steps < (done + count) // self._log_steps
+                is_logged = self._is_logged(done, done + count)
                 done += count
                 self._check(min(done, done - count + num_good + 1), values)
                 if is_logged or done == num_steps or done == first + count:
@@ -166,17 +217,21 @@ class Loop:
                     progress.advance(count)
                 if after_update:
                     after_update(done)  # before the save: killed in here, a restart calls it again
-                path = self.save() if done == due else None
+                path = self.save(is_last=done == num_steps) if done == due else None
                 if interrupt.asked() and done < num_steps:
                     self.log.event(done, "interrupted")
-                    interrupt.stop(done, path or self.save())
-        progress.close()
+                    interrupt.stop(done, path if done == due else self.save(is_last=True))
 
     def _feed(self, batches: Iterable | DeviceBatches) -> HostFeed | DeviceFeed:
         if isinstance(batches, DeviceBatches):
             return DeviceFeed(self._update, self._step, batches)
         self._host_feed.batches = iter(batches)
         return self._host_feed
+
+    def _is_logged(self, before: int, after: int) -> bool:
+        """Whether one of the updates after `before`, up to `after`, is due for a line."""
+        is_due = before // self._log_steps < after // self._log_steps
+        return is_due or before < self._peak_step <= after
 
     def _check(self, step: int, values: dict[str, float]) -> None:
         """Stops a run that has diverged.
@@ -191,4 +246,10 @@ class Loop:
         """Writes the line of a step; returns what the progress display shows."""
         norm = {"parameter_norm": self._norm()}
         self.log.add(step, values | norm | (rates.values() if rates else {}))
-        return {"loss": f"{values['loss']:.4f}"} | (rates.note() if rates else {})
+        return {"loss": formatting.number(values["loss"])} | (rates.note() if rates else {})
+
+
+def _remove_unfinished(directory: str) -> None:
+    """Removes the temporary copies that killed processes left of what a run writes."""
+    for name in _WRITTEN:
+        files.remove_unfinished(os.path.join(directory, name))

@@ -1,13 +1,14 @@
 """The same global batch gives the same weights however it is shared out, cut or interrupted."""
 
 import itertools
+import os
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import features
+from bert_tf import checkpoints, features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
@@ -191,3 +192,53 @@ def test_every_loss_scale_down_to_one_is_tried_before_a_run_stops(
         assert loop.step == NUM_STEPS
     logged = history.read(tmp_path / history.NAME)
     assert logged.series("loss_scale")[1][:1] == [8.0]
+
+
+def test_weights_take_the_room_of_a_state_that_a_newer_one_replaces(tmp_path, monkeypatch):
+    """The disk has room for two states, or for one and the weights."""
+    loop = make_loop(tmp_path, save_steps=3)
+    run(loop, batches(), NUM_STEPS)
+    training, save = tmp_path / "training", checkpoints.save
+    assert {"step-6", "step-7"} < set(os.listdir(training))
+
+    def limited(model, directory):
+        if (training / "step-6").exists():
+            raise tf.errors.ResourceExhaustedError(None, None, "x; No space left on device")
+        save(model, directory)
+
+    monkeypatch.setattr(checkpoints, "save", limited)
+    loop.save_weights("last")
+    assert (tmp_path / "last" / "bert_model.ckpt.index").exists()
+    assert {"step-6", "step-7"} & set(os.listdir(training)) == {"step-7"}
+
+    monkeypatch.setattr(checkpoints, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(OSError, match="full"):
+        loop.save_weights("best")
+    assert (training / "step-7").exists()
+
+
+def test_no_state_is_saved_while_something_before_it_is_not_on_the_disk(tmp_path):
+    loop = make_loop(tmp_path, save_steps=2)
+    answers = iter([False, True, False, False])
+    loop.before_save = lambda: next(answers)
+    run(loop, batches(), NUM_STEPS)
+    names = {name for name in os.listdir(tmp_path / "training") if name.startswith("step-")}
+    assert names == {"step-4"}
+
+
+def test_a_start_removes_the_copies_that_a_killed_process_left(tmp_path):
+    make_loop(tmp_path).close()
+    for name in ("best", "last", "training/step-2"):
+        folder, base = os.path.split(name)
+        unfinished = tmp_path / folder / f".{base}.abcd1234"
+        unfinished.mkdir()
+        (unfinished / "half").write_text("half")
+    for name in ("flags.txt", "report.html", "eval_results.txt", "training/identity.json"):
+        folder, base = os.path.split(name)
+        (tmp_path / folder / f".{base}.abcd1234").write_text("half")
+    (tmp_path / ".best.old.abcd1234" / "old").mkdir(parents=True)
+    (tmp_path / "metrics.jsonl").open("a").write('{"step": 5, "ti')
+    make_loop(tmp_path).close()
+    assert sorted(os.listdir(tmp_path)) == ["best", "metrics.jsonl", "tensorboard", "training"]
+    assert sorted(os.listdir(tmp_path / "training")) == ["identity.json", "lock"]
+    assert history.read(tmp_path / "metrics.jsonl").num_damaged == 0
