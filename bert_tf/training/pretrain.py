@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import checkpoints, flagging
+from bert_tf import flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.options import PreTraining
@@ -31,6 +31,7 @@ from bert_tf.training.plan.text import describe
 from bert_tf.training.pretraining_data import PhaseData, Records
 from bert_tf.training.pretraining_inputs import PretrainingInputs
 from bert_tf.training.report import page
+from bert_tf.training.resume import full_disk
 from bert_tf.training.step import recomputation
 from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import PRETRAINING, Pretraining
@@ -45,6 +46,7 @@ def run(options: PreTraining) -> None:
     run_on(pretraining_inputs.read(options))
 
 
+@full_disk.explained
 def run_on(given: PretrainingInputs) -> None:
     """`run` on what was checked."""
     inputs, directory = given.inputs, given.directory
@@ -181,7 +183,7 @@ def _train(run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pr
             batches = each.batches(reader, options, run.strategy, loop.step - first)
             loop.run(batches, end, meter)
     if run.is_chief:
-        checkpoints.save(loop.model, os.path.join(run.directory.path, "last"))
+        loop.save_weights("last")
     return loop
 
 
