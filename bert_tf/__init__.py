@@ -5,6 +5,8 @@ The names of the library (docs/library.md) load TensorFlow when they are first u
 
 from typing import TYPE_CHECKING
 
+from bert_tf import quiet
+
 if TYPE_CHECKING:
     from bert_tf.config import BertConfig
     from bert_tf.library.encoder import Encoder
@@ -55,3 +57,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+quiet.install()  # here, because any module, or the user, may be the first to import TensorFlow
