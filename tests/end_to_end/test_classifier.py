@@ -61,12 +61,19 @@ def test_files_of_a_regression(make_options, sts_b):
     assert found["global_step"] == 8  # two epochs of ceil(13 / 4) updates
     assert {"eval_pearson", "eval_spearman", "eval_loss"} <= found.keys()
     assert found["best_eval_spearman"] >= found["eval_spearman"]
+    assert "Pearson" in (sts_b / "out/report.html").read_text()
     scores = table(sts_b / "out/test_results.tsv")
     assert [len(row) for row in scores] == [1, 1, 1]
     named = table(sts_b / "out/predictions.tsv")
     assert named[0] == ["index", "prediction"]
     assert [row[0] for row in named[1:]] == ["0", "1", "2"]
     assert [float(row[1]) for row in named[1:]] == [float(row[0]) for row in scores]
+
+    # Evaluated later, the same weights have the same scores under the same names.
+    trained = (sts_b / "out/eval_results.txt").read_text()
+    (sts_b / "out/eval_results.txt").unlink()
+    classifier.run(make_options(sts_b, do_train=False))
+    assert (sts_b / "out/eval_results.txt").read_text() == trained
 
 
 def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(make_options, sts_b):
