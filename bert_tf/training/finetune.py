@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import keras
 
-from bert_tf import checkpoints, files
+from bert_tf import files
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.formatting import number
 from bert_tf.options import FineTuning
 from bert_tf.training import setup
+from bert_tf.training.best_weights import BestWeights
 from bert_tf.training.devices.strategies import check_batch_size, local_replicas
 from bert_tf.training.inputs import check_identity, deciding_options
 from bert_tf.training.monitoring.scores import Evaluation, Scores
@@ -82,7 +83,9 @@ def train(
     if completion.is_complete(directory.path, steps.total):
         # Whatever its masks were: no more are drawn.
         check_identity(directory.path, deciding_options(options) | identity, is_part=True)
-        _score_again(directory, scores, evaluate, steps.total)
+        best = BestWeights(directory.path, scores)
+        _score_again(directory, best, scores, evaluate, steps.total)
+        best.finish()
         completion.finish(directory.path, steps.total, keeps_states=keeps_states)
         return scores
     schedule = setup.new_schedule(options, steps.total, steps.warmup)
@@ -90,8 +93,11 @@ def train(
     done = loop.restore()
     print(_plan(len(rows), steps, options, run.strategy.num_replicas_in_sync, done), flush=True)
     scores.forget_after(done)
-    _run(loop, run, rows, steps, _scorer(loop, directory, scores, evaluate, steps))
-    checkpoints.save(loop.model, os.path.join(directory.path, "last"))
+    best = BestWeights(directory.path, scores, loop.write)
+    loop.before_save = best.write
+    _run(loop, run, rows, steps, _scorer(loop, best, evaluate, steps))
+    best.finish()
+    loop.save_weights("last")
     completion.finish(directory.path, steps.total, keeps_states=keeps_states)
     loop.close()
     return scores
@@ -152,7 +158,7 @@ def _run(
 
 
 def _scorer(
-    loop: Loop, directory: ModelDirectory, scores: Scores, evaluate: Evaluate | None, steps: Steps
+    loop: Loop, best: BestWeights, evaluate: Evaluate | None, steps: Steps
 ) -> Callable[[int], None]:
     """What scores the weights after an update, at the end of an epoch and of the training."""
     predictor = Predictor(loop.model)
@@ -162,24 +168,24 @@ def _scorer(
             found = evaluate(predictor)
             details = {"confusion": found.confusion} if found.confusion else {}
             loop.log.evaluation(step, found.metrics, **details)
-            _keep_score(directory, scores, step, found, loop.model)
+            _keep_score(best, step, found, loop.model)
 
     return score
 
 
-def _keep_score(
-    directory: ModelDirectory, scores: Scores, step: int, found: Evaluation, model: keras.Model
-) -> None:
+def _keep_score(best: BestWeights, step: int, found: Evaluation, model: keras.Model) -> None:
     """Prints and keeps the score of weights, and the weights if they are the best so far."""
-    is_best = scores.add(step, found.metrics)
+    is_best = best.add(step, found.metrics, model)
     shown = ", ".join(f"{name} {number(value)}" for name, value in found.metrics.items())
     print(f"Step {step}: {shown}{' (best so far)' if is_best else ''}", flush=True)
-    if is_best:
-        checkpoints.save(model, os.path.join(directory.path, "best"))
 
 
 def _score_again(
-    directory: ModelDirectory, scores: Scores, evaluate: Evaluate | None, num_updates: int
+    directory: ModelDirectory,
+    best: BestWeights,
+    scores: Scores,
+    evaluate: Evaluate | None,
+    num_updates: int,
 ) -> None:
     """Says that a run is complete; scores its last weights if they have no score yet."""
     print(
@@ -189,20 +195,20 @@ def _score_again(
     )
     if evaluate and (scores.last is None or scores.last["step"] != num_updates):
         model = directory.build_model("last")
-        _keep_score(directory, scores, num_updates, evaluate(Predictor(model)), model)
+        _keep_score(best, num_updates, evaluate(Predictor(model)), model)
 
 
 def write_results(output_dir: str, results: Mapping[str, float]) -> None:
-    """Writes eval_results.txt, a line `key = value` for each metric, and prints it rounded.
+    """Prints results rounded, and writes eval_results.txt, a line `key = value` for each metric.
 
     Args:
       results: from name to value, an int where it counts something.
     """
     names = sorted(results)
     lines = [f"{name} = {_full(results[name])}\n" for name in names]
-    files.write_text(os.path.join(output_dir, "eval_results.txt"), "".join(lines))
     print("Evaluation:", flush=True)
     print("".join(f"  {name} = {number(results[name])}\n" for name in names), end="", flush=True)
+    files.write_text(os.path.join(output_dir, "eval_results.txt"), "".join(lines))
 
 
 def _full(value: float) -> str:

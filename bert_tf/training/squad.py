@@ -15,6 +15,7 @@ from bert_tf.training import finetune, setup, squad_data, trained_weights
 from bert_tf.training.inputs import announce
 from bert_tf.training.monitoring.scores import Evaluation, Scores
 from bert_tf.training.predict import Predictor
+from bert_tf.training.resume import full_disk
 from bert_tf.training.squad_data import Questions, SquadData
 from bert_tf.training.step import objectives
 
@@ -30,6 +31,7 @@ def run(options: QuestionAnswering) -> None:
     run_on(squad_data.read(options))
 
 
+@full_disk.explained
 def run_on(given: SquadData) -> None:
     """`run` on what was read and checked."""
     options, questions = given.inputs.options, given.questions

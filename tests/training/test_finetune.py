@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import features
-from bert_tf.checkpoints import model_directory
+from bert_tf.checkpoints import model_directory, saving
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
@@ -274,3 +274,51 @@ def test_several_processes_are_refused(train, monkeypatch):
     monkeypatch.setattr(finetune, "local_replicas", lambda _: range(0))
     with pytest.raises(InputError, match="TF_CONFIG"):
         train(None)
+
+
+class Disk:
+    """`saving.write` on a disk that is full for a while."""
+
+    def __init__(self, monkeypatch):
+        self.is_full, self._write = True, saving.write
+        monkeypatch.setattr(saving, "write", self)
+
+    def __call__(self, *arguments):
+        if self.is_full:
+            raise tf.errors.ResourceExhaustedError(None, None, "best; No space left on device")
+        self._write(*arguments)
+
+
+class DevSetThatMakesRoom(DevSet):
+    """Before its last evaluation somebody makes room."""
+
+    def __call__(self, predictor):
+        self.disk.is_full = len(self.scores) > 1
+        return super().__call__(predictor)
+
+
+def test_best_weights_that_a_full_disk_refuses_are_written_later(train, monkeypatch, capsys):
+    """Those after step 3 of 9."""
+    dev_set = DevSetThatMakesRoom(0.75, 0.5, 0.25)
+    dev_set.disk = Disk(monkeypatch)
+    scores, directory = train(dev_set, save_checkpoints_steps=2)
+    errors = capsys.readouterr().err
+    assert "WARNING: the disk is full; " in errors and "/best or scores.jsonl" in errors
+    assert "keeps them in memory, and saves no training state" in errors
+    assert_same(weights(directory.build_model("best")), dev_set.seen[0])
+    assert_same(weights(directory.build_model("last")), dev_set.seen[2])
+    assert (scores.best["step"], scores.last["step"]) == (3, 9)
+
+
+def test_a_disk_that_stays_full_ends_the_run_and_keeps_the_state_before(train, monkeypatch):
+    dev_set = DevSet(0.25, 0.5, 0.75)
+    disk = Disk(monkeypatch)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        train(dev_set, save_checkpoints_steps=2)
+    assert len(dev_set.seen) == 3
+    disk.is_full = False
+    again = DevSet(0.25, 0.5, 0.75)
+    scores, directory = train(again, save_checkpoints_steps=2)
+    assert_same(weights(directory.build_model("last")), dev_set.seen[2])
+    assert_same(weights(directory.build_model("best")), dev_set.seen[2])
+    assert scores.best["step"] == 9

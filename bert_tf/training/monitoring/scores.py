@@ -62,15 +62,18 @@ class Scores:
         self._lines = [line for line in self._lines if line["step"] <= step]
 
     def add(self, step: int, metrics: Mapping[str, float]) -> bool:
-        """Keeps the scores of the weights after `step` updates.
+        """Adds the scores of the weights after `step` updates; `write` puts them on the disk.
 
         Returns:
           Whether they are the best so far; of two equal ones the earlier is.
         """
         best = self.best
         self._lines.append({"step": step, **metrics})
-        files.write_text(self._path, "".join(json.dumps(line) + "\n" for line in self._lines))
         return best is None or metrics[self._main_metric] > best[self._main_metric]
+
+    def write(self) -> None:
+        """Writes the file."""
+        files.write_text(self._path, "".join(json.dumps(line) + "\n" for line in self._lines))
 
     @property
     def best(self) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ def scores(tmp_path):
     scores = Scores(tmp_path, "f1")
     for step, f1 in ((10, 0.5), (20, 0.75), (30, 0.6), (40, 0.75)):
         scores.add(step, {"f1": f1, "loss": step / 10})
+    scores.write()
     return scores
 
 
@@ -62,6 +63,7 @@ def test_a_restart_goes_on_where_the_state_was_saved(scores, tmp_path):
     again.forget_after(19)
     assert again.best["step"] == again.last["step"] == 10
     assert again.add(20, {"f1": 0.75, "loss": 2.0})  # so that its weights are saved again
+    again.write()
     steps = [json.loads(line)["step"] for line in open(tmp_path / "scores.jsonl")]
     assert steps == [10, 20]
 
