@@ -2,7 +2,7 @@
 
 import time
 
-from bert_tf import commands, files
+from bert_tf import commands, files, progress
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
@@ -23,13 +23,16 @@ def run(options: Export) -> None:
     files.require_writable_directory(options.export_dir, "--export_dir")
     weights = directory.weights(options.weights)
     print(f"Exporting {weights} into {options.export_dir} ...", flush=True)
+    with progress.status("Loading the weights"):
+        from export import (
+            version,
+        )  # TensorFlow takes seconds to load; wrong input is refused before
 
-    from export import version  # TensorFlow takes seconds to load; wrong input is refused before
-
-    model = directory.build_model(options.weights)
-    exported = version.write(
-        model, directory, options.export_dir, max_seq_length, options.chunk_rows
-    )
+        model = directory.build_model(options.weights)
+    with progress.status("Saving the model and checking its answers"):
+        exported = version.write(
+            model, directory, options.export_dir, max_seq_length, options.chunk_rows
+        )
     version.report(exported, directory.metadata, time.monotonic() - start)
 
 

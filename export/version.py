@@ -56,7 +56,7 @@ def write(
     """
     path = os.path.join(export_dir, str(next_version(export_dir)))
     model_name = os.path.basename(os.path.abspath(export_dir))
-    is_kept = files.disk_full_explained(path, lambda: _disk_full(model, path))
+    is_kept = files.disk_full_explained(path, lambda: _disk_full(path))
     with is_kept, files.replacing_directory(path) as temporary:
         _save(model, directory, temporary, max_seq_length, chunk_rows)
         saved_model = operations.read(temporary)
@@ -74,17 +74,13 @@ def next_version(export_dir: str) -> int:
     return 1 + max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
 
-def _disk_full(model: ClassifierModel, path: str) -> str:
+def _disk_full(path: str) -> str:
     """What is kept after a full disk, and how to go on."""
-    needed = sum(
-        variable.value.dtype.size * variable.value.shape.num_elements()
-        for variable in model.variables
-    )
+    free = formatting.size(files.free_bytes(path))
     return (
-        f"The weights alone take {formatting.size(needed)}, and "
-        f"{formatting.size(files.free_bytes(path))} are free. Nothing is left of {path}; earlier "
-        "versions are as they were. Free some space or give an --export_dir on another disk, and "
-        "run the same command again."
+        f"The {free} that are free are not enough. Nothing is left of {path}; earlier versions are "
+        "as they were. Free some space or give an --export_dir on another disk, and run the same "
+        "command again."
     )
 
 

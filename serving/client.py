@@ -1,7 +1,9 @@
 """Ask a model on a server: `python -m serving.client --model_name=NAME "a text" "another"`.
 
 Works with `python -m serving` and with tensorflow_model_server. Without texts on the command line
-it reads them from standard input, one per line; a tab separates the texts of a pair.
+it reads them from standard input, one per line; a tab separates the texts of a pair. Blank lines
+are passed over and counted. Each row is answered by a line: its most probable labels, or its score,
+then a tab and its texts.
 """
 
 import base64
@@ -9,14 +11,15 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import sys
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import requests
 
-from bert_tf import commands
+from bert_tf import commands, invocation
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
@@ -29,9 +32,15 @@ class Client:
     """Flags of the client."""
 
     model_name: str = option(REQUIRED, "Name of the model on the server.")
-    url: str = option("http://localhost:8501", "Where the server's REST API is.")
+    url: str = option("localhost:8501", "The server's REST API: HOST:PORT, or a URL.")
     text_a: str | None = option(None, "First text, for a model of two texts.")
     text_b: str | None = option(None, "Second text, for a model of two texts.")
+    top_k: int = option(3, "Labels to print per row, the most probable first; 0: all of them.")
+    output_format: str = option(
+        "text",
+        "What to print per row: 'text' is for people, 'json' an object with every output.",
+        choices=("text", "json"),
+    )
     batch_size: int = option(32, "Texts per request.")
     timeout_seconds: float = option(60.0, "Maximum seconds to wait for an answer.")
 
@@ -40,6 +49,43 @@ class Client:
             raise InputError("--text_a and --text_b go together; give both or none.")
         if self.batch_size < 1:
             raise InputError(f"--batch_size={self.batch_size} must be at least 1.")
+        if self.top_k < 0:
+            raise InputError(f"--top_k={self.top_k} must be at least 1, or 0 for all labels.")
+        server_url(self.url)
+
+
+def server_url(url: str) -> str:
+    """The URL of a server, to which `/v1/models/...` can be added.
+
+    Args:
+      url: with or without `http://`, e.g. "localhost:8501".
+
+    Raises:
+      InputError: it is not the address of a server.
+    """
+    has_scheme = "://" in url
+    full = url if has_scheme else f"http://{url}"
+    try:
+        parts = urllib.parse.urlsplit(full)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise _not_a_server(url, str(error)) from None
+    if parts.scheme not in ("http", "https"):
+        raise _not_a_server(url, f"the scheme {parts.scheme}:// is not http or https")
+    if not re.fullmatch(r"[\w.-]+|[\da-fA-F:.]+", host):
+        raise _not_a_server(url, f"{host!r} is not the name of a host" if host else "no host")
+    if "/v1" in parts.path or parts.query or parts.fragment:
+        raise _not_a_server(url, "more than the address of the server; --model_name has the rest")
+    if port is None and not has_scheme:
+        raise _not_a_server(url, "no port")
+    return full.rstrip("/")
+
+
+def _not_a_server(url: str, problem: str) -> InputError:
+    return InputError(
+        f"--url={url} is not the address of a server: {problem}. Wanted: HOST:PORT or a URL, e.g. "
+        "localhost:8501."
+    )
 
 
 def predict(
@@ -48,7 +94,7 @@ def predict(
     """Asks a model for predictions.
 
     Args:
-      url: such as "http://localhost:8501".
+      url: the server, as `server_url` takes it.
       instances: rows: a text each, or a dict from input name to value.
 
     Returns:
@@ -88,13 +134,14 @@ def _request(
     body: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     name = urllib.parse.quote(model_name, safe="")
-    address = f"{url.rstrip('/')}/v1/models/{name}{suffix}"
+    address = f"{server_url(url)}/v1/models/{name}{suffix}"
     try:
         response = requests.request(method, address, json=body, timeout=timeout_seconds)
     except requests.ConnectionError:
         raise InputError(
-            f"No server answers at {url}. Start one with `python -m serving "
-            f"--model_name={model_name} --model_base_path=models/{model_name}`, or give --url."
+            f"No server answers at {server_url(url)}. Start one with "
+            f"`{invocation.of('serve', '-m serving')} --model_name={model_name} "
+            f"--model_base_path=models/{model_name}` in another shell, or give --url."
         ) from None
     except requests.RequestException as error:
         raise InputError(f"{method} {address} failed: {error}.") from None
@@ -116,40 +163,66 @@ def _request(
 def main(options: Client, arguments: Sequence[str]) -> None:
     """Sends the texts in batches and prints one line per row."""
     names = input_names(options.url, options.model_name, options.timeout_seconds)
-    rows = _rows(options, arguments, len(names))
-    while batch := list(itertools.islice(rows, options.batch_size)):
+    rows = _Rows(options, arguments, len(names))
+    texts = iter(rows)
+    while batch := list(itertools.islice(texts, options.batch_size)):
         instances = [dict(zip(names, map(_json_string, row), strict=True)) for row in batch]
         predictions = predict(options.url, options.model_name, instances, options.timeout_seconds)
         for row, prediction in zip(batch, predictions, strict=True):
-            texts = "\t".join(text.decode("utf-8", "replace") for text in row)
-            print(f"{_answer(prediction)}\t{texts}", flush=True)
+            print(_line(options, names, row, prediction), flush=True)
+    if rows.num_blank:
+        print(f"Blank {rows.source} passed over: {rows.num_blank}.", file=sys.stderr)
 
 
-def _rows(options: Client, arguments: Sequence[str], num_texts: int) -> Iterator[list[bytes]]:
-    """Yields rows of `num_texts` texts as bytes."""
-    rows: Iterable[list[bytes]]
-    if options.text_a is not None and options.text_b is not None:
-        if arguments:
-            raise InputError(f"Give --text_a and --text_b or texts ({arguments}), not both.")
-        rows = [[os.fsencode(options.text_a), os.fsencode(options.text_b)]]
-    elif arguments:
-        rows = (_split(os.fsencode(text), num_texts) for text in arguments)
-    elif sys.stdin.isatty():
-        raise InputError('No texts. Give them as arguments ("a text" "another") or on stdin.')
-    else:
-        rows = (_split(line.rstrip(b"\r\n"), num_texts) for line in sys.stdin.buffer)
-    for number, row in enumerate(rows, 1):
-        if len(row) != num_texts:
-            way_out = "Give texts as arguments." if num_texts == 1 else _TWO_TEXTS
-            raise InputError(
-                f"Row {number} holds {len(row)} texts; {options.model_name} takes {num_texts}. "
-                f"{way_out}"
-            )
-        yield row
+class _Rows:
+    """The rows to ask about.
 
+    Attributes:
+      source: what a row was given as, in the plural.
+      num_blank: rows without a text, which are passed over, so far.
+    """
 
-def _split(text: bytes, num_texts: int) -> list[bytes]:
-    return text.split(b"\t") if num_texts > 1 else [text]
+    def __init__(self, options: Client, arguments: Sequence[str], num_texts: int) -> None:
+        self._name, self._num_texts = options.model_name, num_texts
+        self._given: Iterable[bytes | list[bytes]]
+        self.source, self.num_blank = "texts", 0
+        if options.text_a is not None and options.text_b is not None:
+            if arguments:
+                raise InputError(f"Give --text_a and --text_b or texts ({arguments}), not both.")
+            self._given = [[os.fsencode(options.text_a), os.fsencode(options.text_b)]]
+        elif arguments:
+            self._given = list(map(os.fsencode, arguments))
+        elif sys.stdin.isatty():
+            raise InputError('No texts. Give them as arguments ("a text" "another") or on stdin.')
+        else:
+            self._given = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
+            self.source = "lines of standard input"
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Yields the texts of each row.
+
+        Raises:
+          InputError: a row has another number of texts than the model takes, or there is none among
+            those of the command line.
+        """
+        number = 0
+        for number, given in enumerate(self._given, 1):
+            row = given if isinstance(given, list) else self._split(given)
+            if not any(text.strip() for text in row):
+                self.num_blank += 1
+                continue
+            if len(row) != self._num_texts:
+                way_out = "Give texts as arguments." if self._num_texts == 1 else _TWO_TEXTS
+                raise InputError(
+                    f"Row {number} holds {len(row)} texts; {self._name} takes {self._num_texts}. "
+                    f"{way_out}"
+                )
+            yield row
+        if self.source == "texts" and self.num_blank == number:
+            raise InputError("Every text is blank; there is nothing to ask.")
+
+    def _split(self, text: bytes) -> list[bytes]:
+        return text.split(b"\t") if self._num_texts > 1 else [text]
 
 
 def _json_string(text: bytes) -> str | dict[str, str]:
@@ -160,13 +233,30 @@ def _json_string(text: bytes) -> str | dict[str, str]:
         return {"b64": base64.b64encode(text).decode()}
 
 
-def _answer(prediction: Any) -> str:
-    """Label and probability, or the score, or whatever another model answers."""
+def _line(options: Client, names: Sequence[str], row: Sequence[bytes], prediction: Any) -> str:
+    """What is printed for a row."""
+    texts = [text.decode("utf-8", "replace") for text in row]
+    if options.output_format == "text":
+        return "\t".join([_answer(prediction, options.top_k), *texts])
+    outputs = prediction if isinstance(prediction, dict) else {"output": prediction}
+    return json.dumps(dict(zip(names, texts, strict=True)) | outputs, ensure_ascii=False)
+
+
+def _answer(prediction: Any, top_k: int) -> str:
+    """Labels with their probabilities, or the score, or whatever another model answers."""
     if isinstance(prediction, dict) and {"label", "probabilities"} <= prediction.keys():
-        return f"{prediction['label']}\t{max(prediction['probabilities']):.4f}"
+        pairs = sorted(_labelled(prediction), key=lambda pair: -pair[1])
+        return ", ".join(f"{label}: {share:.3f}" for label, share in pairs[: top_k or None])
     if isinstance(prediction, dict) and "score" in prediction:
-        return f"{prediction['score']:.4f}"
+        return f"{prediction['score']:.3f}"
     return json.dumps(prediction, ensure_ascii=False)
+
+
+def _labelled(prediction: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Every label with its probability; exports of version 0.1.0 name only the best one."""
+    if "labels" not in prediction:
+        return [(prediction["label"], max(prediction["probabilities"]))]
+    return list(zip(prediction["labels"], prediction["probabilities"], strict=True))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,25 @@
 
 import concurrent.futures
 import os
+import shlex
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import uvicorn
 
+from bert_tf import invocation, progress
 from bert_tf.errors import InputError
 from serving import versions
 from serving.options import Server
 
 _BACKLOG = 2048  # connections that may wait to be accepted; uvicorn's default
+# Arguments of the client, by the names of the inputs.
+_EXAMPLES = {
+    ("text",): '"a text"',
+    ("text_a", "text_b"): '--text_a="a text" --text_b="another"',
+}
 _GRACE_SECONDS = 30  # for requests in progress when the server is asked to stop
 
 
@@ -25,20 +32,18 @@ def run(options: Server) -> None:
     """
     number, path = versions.largest(options.model_base_path)
     with _bound_socket(options.host, options.rest_api_port) as listener:
-        # TensorFlow (4 s) loads only once the files are there and the port is free.
-        from serving import rest, warmup
+        print(f"Loading {options.model_name}, version {number}, from {path} ...", flush=True)
+        with progress.status("Loading the model"):
+            # TensorFlow (4 s) loads only once the files are there and the port is free.
+            from serving import rest, servable, warmup
 
-        servable = warmup.load(options, number, path)
+            served = warmup.load(options, number, path)
         num_threads = options.rest_api_num_threads or 4 * (os.cpu_count() or 1)
         with concurrent.futures.ThreadPoolExecutor(num_threads, "request") as executor:
-            application = rest.RestApplication(servable, executor)
+            application = rest.RestApplication(served, executor)
             listener.listen(_BACKLOG)
-            url = f"http://{_authority(options)}/v1/models/{options.model_name}"
-            print(
-                f"Ready: POST {url}:predict; GET {url} and {url}/metadata. "
-                "Ctrl-C or SIGTERM stops.",
-                flush=True,
-            )
+            default = served.signatures.get(servable.DEFAULT_SIGNATURE)
+            print("\n".join(_ready(options, default.inputs if default else ())), flush=True)
             _serve(application, listener)
     print("Stopped.", flush=True)
 
@@ -56,6 +61,21 @@ def _bound_socket(host: str, port: int) -> socket.socket:
             "Another server may run there; stop it, or give another --rest_api_port."
         ) from None
     return listener
+
+
+def _ready(options: Server, inputs: Collection[str]) -> Iterator[str]:
+    """What to ask, and how.
+
+    Args:
+      inputs: names of the inputs of the default signature.
+    """
+    url = f"http://{_authority(options)}/v1/models/{options.model_name}"
+    yield f"Ready: POST {url}:predict; GET {url} and {url}/metadata. Ctrl-C or SIGTERM stops."
+    texts = _EXAMPLES.get(tuple(inputs))
+    if texts:
+        client = invocation.of("client", "-m serving.client")
+        name = shlex.quote(options.model_name)
+        yield f"Ask it: {client} --url={_authority(options)} --model_name={name} {texts}"
 
 
 def _authority(options: Server) -> str:

@@ -7,6 +7,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
+from bert_tf import formatting
 from bert_tf.errors import InputError
 from serving.options import Server
 from serving.servable import Servable
@@ -29,11 +30,11 @@ def load(options: Server, version: int, path: str) -> Servable:
         inter_op=options.tensorflow_inter_op_parallelism,
     )
     loaded_at = time.monotonic()
-    print(f"Loaded {path} in {loaded_at - start:.1f} s.", flush=True)
+    print(f"Loaded in {formatting.duration(loaded_at - start)}.", flush=True)
     if options.enable_model_warmup:
         count = run(servable)
-        seconds = time.monotonic() - loaded_at
-        print(f"Warm-up: {count} requests in {seconds:.1f} s.", flush=True)
+        seconds = formatting.duration(time.monotonic() - loaded_at)
+        print(f"Warm-up: {count} requests in {seconds}.", flush=True)
     return servable
 
 

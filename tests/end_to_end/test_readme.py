@@ -35,7 +35,7 @@ def test_all_commands_of_the_readme_run_in_their_order(
         assert f"{name}.py" in scripts
     labels = json.loads((checkout / "out/topics/model.json").read_text())["labels"]
     (answer,) = [answer for answer in answers if "Which rocket" in answer]
-    assert answer.split("\t")[0] in labels
+    assert answer.split(": ")[0] in labels
     for path in ("train.tfrecord", "pretrained/eval_results.txt", "squad/predictions.json"):
         assert (checkout / "out" / path).stat().st_size > 0
 

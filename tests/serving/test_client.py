@@ -40,28 +40,118 @@ def serve(server, inputs, predict_row):
     server.answers["/v1/models/m:predict"] = (200, predict)
 
 
-def test_labels_of_texts(server, capsys):
-    serve(server, ["text"], lambda row: {"label": row["text"], "probabilities": [0.25, 0.75]})
-    options = client.Client(model_name="m", batch_size=2)
+def classified(row):
+    shares = [0.0625, 0.6251, 0.3124]
+    return {"label": "b", "labels": ["a", "b", "c"], "probabilities": shares, "logits": [0, 1, 2]}
+
+
+def test_labels_of_texts_with_their_probabilities(server, capsys):
+    serve(server, ["text"], classified)
+    options = client.Client(model_name="m", batch_size=2, top_k=2)
     client.main(options, ["one", "two", "three"])
     assert capsys.readouterr().out.splitlines() == [
-        "one\t0.7500\tone",
-        "two\t0.7500\ttwo",
-        "three\t0.7500\tthree",
+        "b: 0.625, c: 0.312\tone",
+        "b: 0.625, c: 0.312\ttwo",
+        "b: 0.625, c: 0.312\tthree",
     ]
     assert [len(body["instances"]) for body in server.bodies] == [2, 1]
+    client.main(client.Client(model_name="m", top_k=0), ["one"])
+    assert capsys.readouterr().out == "b: 0.625, c: 0.312, a: 0.062\tone\n"
 
 
-def test_scores_of_pairs_from_standard_input(server, capsys, monkeypatch):
+def test_an_export_of_version_0_1_0_names_its_best_label(server, capsys):
+    serve(server, ["text"], lambda row: {"label": row["text"], "probabilities": [0.25, 0.75]})
+    client.main(client.Client(model_name="m"), ["one"])
+    assert capsys.readouterr().out == "one: 0.750\tone\n"
+
+
+def test_json_has_every_output_and_the_texts(server, capsys):
+    serve(server, ["text_a", "text_b"], classified)
+    client.main(client.Client(model_name="m", output_format="json"), ["é\tb"])
+    line = capsys.readouterr().out
+    assert json.loads(line) == {"text_a": "é", "text_b": "b"} | classified(None)
+    assert "é" in line
+    serve(server, ["x"], lambda row: [1, 2])
+    client.main(client.Client(model_name="m", output_format="json"), ["a"])
+    assert json.loads(capsys.readouterr().out) == {"x": "a", "output": [1, 2]}
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Gives bytes to the client as its standard input."""
+
+    def give(data):
+        stdin = types.SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
+        monkeypatch.setattr(client.sys, "stdin", stdin)
+
+    return give
+
+
+def test_scores_of_pairs_from_standard_input(server, capsys, standard_input):
     serve(server, ["text_b", "text_a"], lambda row: {"score": 1.5})
-    stdin = types.SimpleNamespace(buffer=io.BytesIO(b"a\tb\nc\xff\td\n"), isatty=lambda: False)
-    monkeypatch.setattr(client.sys, "stdin", stdin)
+    standard_input(b"a\tb\nc\xff\td\n")
     client.main(client.Client(model_name="m"), [])
-    assert capsys.readouterr().out == "1.5000\ta\tb\n1.5000\tc\ufffd\td\n"
+    assert capsys.readouterr().out == "1.500\ta\tb\n1.500\tc\ufffd\td\n"
     assert server.bodies[0]["instances"] == [
         {"text_a": "a", "text_b": "b"},
         {"text_a": {"b64": "Y/8="}, "text_b": "d"},
     ]
+
+
+def test_blank_lines_are_passed_over_and_counted(server, capsys, standard_input):
+    serve(server, ["text"], lambda row: {"score": 1.5})
+    standard_input(b"a\n\n \t\r\nb\n")
+    client.main(client.Client(model_name="m"), [])
+    output, errors = capsys.readouterr()
+    assert output == "1.500\ta\n1.500\tb\n"
+    assert errors == "Blank lines of standard input passed over: 2.\n"
+    client.main(client.Client(model_name="m"), ["", "c"])
+    output, errors = capsys.readouterr()
+    assert (output, errors) == ("1.500\tc\n", "Blank texts passed over: 1.\n")
+
+
+def test_only_a_pair_of_two_blank_texts_is_passed_over(server, capsys):
+    serve(server, ["text_a", "text_b"], lambda row: {"score": 1.5})
+    client.main(client.Client(model_name="m"), ["a\t", " \t"])
+    assert capsys.readouterr().out == "1.500\ta\t\n"
+    with pytest.raises(InputError, match="Every text is blank"):
+        client.main(client.Client(model_name="m", text_a="", text_b=" "), [])
+
+
+@pytest.mark.parametrize(
+    ("url", "full"),
+    [
+        ("localhost:8501", "http://localhost:8501"),
+        ("127.0.0.1:80/", "http://127.0.0.1:80"),
+        ("[::1]:8501", "http://[::1]:8501"),
+        ("http://models.example", "http://models.example"),
+        ("https://models.example/prefix/", "https://models.example/prefix"),
+    ],
+)
+def test_the_scheme_of_a_server_may_be_left_out(server, url, full):
+    assert client.server_url(url) == full
+    server.answers[f"{full}/v1/models/m:predict"] = (200, b'{"predictions": [1]}')
+    assert client.predict(url, "m", ["a"]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("", "no host"),
+        ("localhost", "no port"),
+        (":8501", "no host"),
+        ("localhost:port", "port"),
+        ("localhost:99999", "[Pp]ort out of range"),
+        ("ftp://localhost:8501", "the scheme ftp:// is not http or https"),
+        ("a model", "'a model' is not the name of a host"),
+        ("http://localhost:8501/v1/models/m:predict", "more than the address of the server"),
+    ],
+)
+def test_what_is_no_server_is_refused_before_anything_is_sent(server, url, problem):
+    with pytest.raises(InputError, match=f"--url={url} is not .*{problem}.* localhost:8501"):
+        client.Client(model_name="m", url=url)
+    with pytest.raises(InputError, match="is not the address of a server"):
+        client.predict(url, "m", ["a"])
 
 
 def test_one_text_for_a_pair_is_refused(server):

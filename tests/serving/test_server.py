@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,11 +37,17 @@ def listener():
 def test_serves_and_stops_on_sigterm(base_path, listener):
     port = listener.getsockname()[1]
     listener.close()
+    begin = time.monotonic()
     process = start(
         "--model_name=tiny", f"--model_base_path={base_path}", f"--rest_api_port={port}"
     )
     try:
+        assert next(process.stdout) == f"Loading tiny, version 7, from {base_path}/7 ...\n"
+        assert time.monotonic() - begin < 5  # before TensorFlow, with room for a busy machine
         assert any(line.startswith("Ready: ") for line in process.stdout)
+        (asking,) = re.findall("^Ask it: (.*)$", next(process.stdout))
+        flags = f"-m serving.client --url=localhost:{port} --model_name=tiny "
+        assert asking.endswith(f'{flags}"a text"')
         predictions = client.predict(f"http://127.0.0.1:{port}", "tiny", ["ab", "cde"])
         assert [row["upper"] for row in predictions] == ["AB", "CDE"]
         process.send_signal(signal.SIGTERM)
