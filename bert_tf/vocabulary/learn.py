@@ -10,6 +10,7 @@ characters, and the learned tokens from the most to the least used.
 """
 
 import os
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 
@@ -33,10 +34,20 @@ def main(options: LearnVocabulary) -> None:
         raise InputError(f"--output_file={options.output_file} is a directory; name a file.")
     paths = inputs.find(options.input_file)
     eval_paths = inputs.find(options.eval_file, "--eval_file") if options.eval_file else None
-    if options.extend:
-        _extend(options, options.extend, paths, eval_paths)
-    else:
-        _learn(options, paths, eval_paths)
+    with files.disk_full_explained(tempfile.gettempdir(), _disk_full):
+        if options.extend:
+            _extend(options, options.extend, paths, eval_paths)
+        else:
+            _learn(options, paths, eval_paths)
+
+
+def _disk_full() -> str:
+    """What is kept after a full disk, and how to go on."""
+    return (
+        "No vocabulary was written; a file that was there is as it was. Free some space, there and "
+        f"in {tempfile.gettempdir()} for the words that memory does not hold (the environment "
+        "variable TMPDIR names another place), and run the same command again."
+    )
 
 
 def reserved_tokens(num_unused: int, do_lower_case: bool) -> list[str]:

@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any
 
-from bert_tf import config, files
+from bert_tf import config, files, formatting
 from bert_tf.checkpoints import check_vocabulary, open_checkpoint, reading
 from bert_tf.checkpoints.coverage import Report
 from bert_tf.checkpoints.formats.base import (
@@ -57,8 +57,9 @@ def _write(
 ) -> str | None:
     """Writes the output directory; returns what --verify has to say, or None without it."""
     texts = verify.read_texts(options) if options.verify or options.verify_file else None
+    explained = files.disk_full_explained(options.output, lambda: _disk_full(options.output))
     try:
-        with files.replacing_directory(options.output) as temporary:
+        with explained, files.replacing_directory(options.output) as temporary:
             target.write(changed, temporary)
             write_conversion(temporary, changed)
             if texts is None:
@@ -67,6 +68,15 @@ def _write(
             return verify.compare(source, result, texts)
     except OSError as error:
         raise InputError(f"--output={options.output} cannot be written: {error}.") from None
+
+
+def _disk_full(output: str) -> str:
+    """What is kept after a full disk, and how to go on."""
+    return (
+        f"Nothing of this conversion is left, and what was in {output} before is as it was. Free "
+        f"some space ({formatting.size(files.free_bytes(output))} are free) or give an --output on "
+        "another disk, and run the same command again."
+    )
 
 
 def check_output(output: str, source: str) -> None:

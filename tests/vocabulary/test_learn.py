@@ -1,3 +1,4 @@
+import errno
 import itertools
 import os
 import pathlib
@@ -10,7 +11,7 @@ import unicodedata
 import pytest
 
 from bert_tf import flagging
-from bert_tf.errors import InputError
+from bert_tf.errors import DiskFullError, InputError
 from bert_tf.options import LearnVocabulary
 from bert_tf.text import vocab
 from bert_tf.text.graph import GraphTokenizer
@@ -43,6 +44,22 @@ def learn(corpus, tmp_path, capsys):
         return pathlib.Path(options.output_file).read_text(encoding="utf-8").split("\n")[:-1]
 
     return run
+
+
+def test_a_full_disk_is_one_message_and_leaves_the_file_of_before(learn, tmp_path, monkeypatch):
+    (tmp_path / "vocab.txt").write_text("before")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(os, "fsync", full)  # where some file systems say it first
+        wanted = rf"disk is full \({tmp_path}/vocab.txt\). No vocabulary was written;.*same command"
+        with pytest.raises(DiskFullError, match=wanted):
+            learn()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "vocab.txt"]
+    assert (tmp_path / "vocab.txt").read_text() == "before"
+    assert len(learn()) == 71
 
 
 def test_reserved_tokens_are_those_of_the_released_vocabularies():

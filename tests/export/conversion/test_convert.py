@@ -1,12 +1,15 @@
 import dataclasses
+import errno
 import json
 import os
 
 import pytest
+import tensorflow as tf
+from safetensors import SafetensorError
 
 from bert_tf.checkpoints import open_checkpoint, reading
 from bert_tf.checkpoints.opening import format_named
-from bert_tf.errors import InputError
+from bert_tf.errors import DiskFullError, InputError
 from export import options
 from export.conversion import convert as conversion
 from export.conversion import verify
@@ -217,6 +220,30 @@ def test_an_output_that_cannot_be_written(tmp_path):
     path = source(tmp_path)
     with pytest.raises(InputError, match="cannot be written: .*vocab.txt"):
         convert(path, "tf1", f"{path}/vocab.txt/out")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+        tf.errors.ResourceExhaustedError(None, None, "x.data; No space left on device"),
+    ],
+)
+def test_a_full_disk_leaves_the_conversion_of_before(tmp_path, monkeypatch, error):
+    path, out = source(tmp_path), tmp_path / "out"
+    convert(path, "tf1", out)
+    before = sorted(os.listdir(out))
+
+    def full(*_):
+        raise error
+
+    with monkeypatch.context() as context:
+        context.setattr(type(format_named("huggingface")), "write", full)
+        with pytest.raises(DiskFullError, match=rf"disk is full \({out}\).*same command again"):
+            convert(path, "huggingface", out)
+    assert sorted(os.listdir(out)) == before
+    convert(path, "huggingface", out)
 
 
 def test_a_config_that_gives_the_weights_another_meaning(tmp_path):
