@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import sys
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ class Command(NamedTuple):
       arguments: what it takes in addition to flags, as its --help names it; the function then has
         a second parameter, the list of them.
       keeps_unknown: unknown flags are arguments, too.
+      takes_remote_paths: paths may be on other file systems, such as gs://bucket/name.
+      help_notes: what gives the text below the flags in its --help, as MODULE:FUNCTION.
     """
 
     summary: str
@@ -25,6 +28,8 @@ class Command(NamedTuple):
     function: str
     arguments: str = ""
     keeps_unknown: bool = False
+    takes_remote_paths: bool = False
+    help_notes: str = ""
 
 
 COMMANDS = {
@@ -34,9 +39,10 @@ COMMANDS = {
         "bert_tf.vocabulary.learn:main",
     ),
     "tokenize": Command(
-        "Show how texts are tokenized: JSON strings in, one a line, JSON objects out.",
+        "Show how texts are tokenized: a text per line in, a JSON object per line out.",
         "bert_tf.text.tokenize:TokenizeOptions",
         "bert_tf.text.tokenize:main",
+        arguments="[TEXT ...]",
     ),
     "data": Command(
         "Make pre-training TFRecords from text: sentence pairs and masks.",
@@ -49,6 +55,7 @@ COMMANDS = {
         "bert_tf.records.beam.__main__:main",
         arguments="[FLAGS OF THE RUNNER] [-- MORE OF THEM]",
         keeps_unknown=True,
+        takes_remote_paths=True,
     ),
     "inspect": Command(
         "Show pre-training records as text, statistics and a picture.",
@@ -75,6 +82,7 @@ COMMANDS = {
         "Fine-tune BERT to classify or score one or two texts (GLUE).",
         "bert_tf.options:Classifier",
         "bert_tf.training.classifier_data:main",
+        help_notes="bert_tf.tasks.registry:overview",
     ),
     "squad": Command(
         "Fine-tune BERT to answer questions from a passage (SQuAD).",
@@ -119,8 +127,7 @@ def main() -> None:
     elif name == "--version":
         print(bert_tf.__version__)
     elif name in COMMANDS:
-        sys.argv = [f"bert-tf {name}", *sys.argv[2:]]  # --help names the program by argv[0]
-        sys.modules["__main__"].__doc__ = usage(name)
+        sys.argv = [f"bert-tf {name}", *sys.argv[2:]]  # absl names the program by argv[0]
         run(name)
     else:
         print(f"ERROR: {_unknown(name)}", file=sys.stderr)
@@ -135,9 +142,21 @@ def run(name: str) -> None:
     flagging.run(
         lambda *arguments: _load(command.function)(*arguments),
         _load(command.options),
+        help_page=lambda: help_page(name),
         takes_arguments=bool(command.arguments),
         keeps_unknown=command.keeps_unknown,
+        takes_remote_paths=command.takes_remote_paths,
     )
+
+
+def help_page(name: str) -> str:
+    """What --help of a command prints."""
+    from bert_tf import flag_help
+    from bert_tf.options.groups import GROUPS
+
+    command = COMMANDS[name]
+    notes = _load(command.help_notes)() if command.help_notes else ""
+    return flag_help.page(usage(name), _load(command.options), GROUPS, notes)
 
 
 def overview() -> str:
@@ -151,8 +170,18 @@ def overview() -> str:
 def usage(name: str) -> str:
     """The lines above the flags in the --help of a command."""
     command = COMMANDS[name]
-    call = f"bert-tf {name} [FLAGS] {command.arguments}".rstrip()
+    call = f"{_program()} [FLAGS] {command.arguments}".rstrip()
     return f"{command.summary}\n\nUsage: {call}\n"
+
+
+def _program() -> str:
+    """How this program was started: bert-tf COMMAND, a script, or a module after -m."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if sys.argv[0].startswith("bert-tf "):
+        return sys.argv[0]
+    if spec:
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    return f"python {os.path.basename(sys.argv[0])}"
 
 
 def _unknown(name: str) -> str:

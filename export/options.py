@@ -12,9 +12,13 @@ from bert_tf.flagging import REQUIRED, option
 class Export:
     """Flags of the export of a SavedModel."""
 
-    model_dir: str = option(REQUIRED, "Model directory: the --output_dir of a training run.")
+    model_dir: str = option(
+        REQUIRED, "Model directory: the --output_dir of a training run.", is_path=True
+    )
     export_dir: str = option(
-        REQUIRED, "Base path of the served model, e.g. models/NAME; the next version goes into it."
+        REQUIRED,
+        "Base path of the served model, e.g. models/NAME; the next version goes into it.",
+        is_path=True,
     )
     weights: str = option("best", "Weights to export.", choices=("best", "last"))
     max_seq_length: int | None = option(
@@ -43,10 +47,11 @@ class Conversion:
         REQUIRED,
         "Checkpoint in any format, which is detected, or the name of a released model.",
         flag="from",
+        is_path=True,
     )
     target: str = option(REQUIRED, "Format to write.", choices=TARGETS, flag="to")
     output: str = option(
-        REQUIRED, "Directory to write: a new one, or one from an earlier conversion."
+        REQUIRED, "Directory to write: a new one, or one from an earlier conversion.", is_path=True
     )
     skip: str | None = option(
         None,
@@ -57,12 +62,16 @@ class Conversion:
         None, "New length of the position table: a longer one repeats it, a shorter one cuts it."
     )
     vocab_subset: str | None = option(
-        None, "A smaller vocab.txt; only the embeddings of its tokens are kept, in its order."
+        None,
+        "A smaller vocab.txt; only the embeddings of its tokens are kept, in its order.",
+        is_path=True,
     )
     bert_config_file: str | None = option(
-        None, "Configuration of the source, if there is none next to it."
+        None, "Configuration of the source, if there is none next to it.", is_path=True
     )
-    vocab_file: str | None = option(None, "Vocabulary of the source, if there is none next to it.")
+    vocab_file: str | None = option(
+        None, "Vocabulary of the source, if there is none next to it.", is_path=True
+    )
     do_lower_case: bool | None = option(
         None, "Casing, if no file next to the source says it; none: that of the vocabulary."
     )
@@ -79,7 +88,9 @@ class Conversion:
         False, "Run source and result on texts; refuse a difference of more than 1e-5."
     )
     verify_file: str | None = option(
-        None, "Texts for --verify, one per line; switches --verify on. None: built-in texts."
+        None,
+        "Texts for --verify, one per line; switches --verify on. None: built-in texts.",
+        is_path=True,
     )
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ class Server:
     """Flags of the embedded server."""
 
     model_base_path: str = option(
-        REQUIRED, "Directory whose numeric sub-directories are versions of the model."
+        REQUIRED, "Directory whose numeric sub-directories are versions of the model.", is_path=True
     )
     model_name: str = option("default", "Name of the model in URLs.")
     host: str = option(

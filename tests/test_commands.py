@@ -13,7 +13,8 @@ import sys
 import pytest
 
 import bert_tf
-from bert_tf import commands
+from bert_tf import commands, flagging, options
+from bert_tf.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = {
@@ -68,8 +69,8 @@ def test_the_help_of_a_command_has_its_summary_and_flags_and_loads_nothing_slow(
     options = target(command.options)
     flags = [field.metadata["flag"] or field.name for field in dataclasses.fields(options)]
     shown = " ".join(lines)
-    assert [flag for flag in flags if f"--{flag}:" not in shown.replace("--[no]", "--")] == []
-    assert loaded == "loaded []"
+    assert [flag for flag in flags if f" --{flag}=" not in shown] == []
+    assert "status 0" in lines and loaded == "loaded []"
 
 
 def usage(name, command):
@@ -89,8 +90,8 @@ def test_an_unknown_command_is_refused_and_the_nearest_one_named(wrong, hint):
 
 def test_a_wrong_flag_of_a_command_names_the_near_one():
     lines, loaded, _ = bert_tf_command("classify", "--max_seq_lenght=7")
-    assert any("Did you mean: max_seq_length" in line for line in lines)
-    assert "status 1" in lines and loaded == "loaded []"
+    assert any("Did you mean --max_seq_length?" in line for line in lines)
+    assert "status 2" in lines and loaded == "loaded []"
 
 
 def target(text):
@@ -142,3 +143,40 @@ def in_a_checkout(path):
     """What starts a file: the script at the root, or the module after -m."""
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__main__")
     return f"-m {module}" if "/" in path else path
+
+
+# Flags that are text and no path. A new flag of text is in this list or marked as a path.
+NOT_PATHS = {
+    *("task_name", "text_column", "text_b_column", "label_column", "id_column", "text_field"),
+    *("language", "tpu_name", "tpu_zone", "gcp_project", "master", "phases", "length_buckets"),
+    *("hardware", "skip", "labels", "model_name", "host", "url", "text_a", "text_b"),
+}
+
+
+def test_every_flag_of_text_is_a_path_or_known_not_to_be_one():
+    unknown = {
+        f"{options_class.__name__}.{field.name}"
+        for options_class in (target(command.options) for command in commands.COMMANDS.values())
+        for field in dataclasses.fields(options_class)
+        if flagging.flag_types(options_class)[field.name] is str
+        and not field.metadata["choices"]
+        and field.metadata["is_path"] == (field.name in NOT_PATHS)
+    }
+    assert unknown == set()
+
+
+@pytest.mark.parametrize("name", [name for name in commands.COMMANDS if name != "beam"])
+def test_no_command_takes_a_path_of_another_file_system(name):
+    options_class = target(commands.COMMANDS[name].options)
+    for field in dataclasses.fields(options_class):
+        if field.metadata["is_path"]:
+            wrong = {field.name: "here.txt, gs://bucket/there"}
+            with pytest.raises(InputError, match="paths that start with gs:// are not supported"):
+                flagging.make(options_class, wrong)
+
+
+def test_the_beam_pipeline_takes_paths_of_other_file_systems():
+    assert commands.COMMANDS["beam"].takes_remote_paths
+    paths = dict.fromkeys(("input_file", "output_file", "vocab_file"), "gs://bucket/file")
+    made = flagging.make(options.PretrainingData, paths, takes_remote_paths=True)
+    assert made.output_file == "gs://bucket/file"

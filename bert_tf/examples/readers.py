@@ -1,13 +1,19 @@
-"""Rows of a TSV file -> `TextExample`s: UTF-8, columns separated by tabs, no quoting."""
+"""Rows of a TSV or CSV file -> `TextExample`s, in UTF-8.
 
+TSV: columns separated by tabs, no quoting, as in GLUE. CSV, by the file's ending: columns separated
+by commas, quoting as in RFC 4180, so that a quoted text may hold commas, quotes and line ends.
+"""
+
+import csv
 import dataclasses
 import gzip
+import io
 import logging
 import math
 import os
 import zlib
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
 
 from bert_tf.errors import InputError
 
@@ -88,21 +94,30 @@ def number(low: float = -math.inf, high: float = math.inf) -> LabelReader:
     return read
 
 
-def find_file(directory: str, name: str) -> str:
-    """The path of `name` in `directory`, or of `name`.gz where only that is there.
+def find_file(directory: str, *names: str) -> str:
+    """The path of the first of some names that `directory` holds, plain or as NAME.gz.
 
     Raises:
-      InputError: neither is there; the message lists what the directory holds.
+      InputError: none is there; the message lists what the directory holds.
     """
     if not directory or not os.path.isdir(directory):
-        raise InputError(f"--data_dir={directory} is not a directory; it must hold {name}.")
+        raise InputError(
+            f"--data_dir={directory} is not a directory; it must hold {' or '.join(names)}."
+        )
+    for name in names:
+        if path := file_in(directory, name):
+            return path
+    held = ", ".join(sorted(os.listdir(directory))[:20]) or "nothing"
+    wanted = " or ".join(names) + (f" (or {names[0]}.gz)" if len(names) == 1 else "")
+    raise InputError(f"{wanted} is not in --data_dir={directory}, which holds: {held}.")
+
+
+def file_in(directory: str, name: str) -> str | None:
+    """The path of `name` in a directory, or of NAME.gz where only that is there; else None."""
     for candidate in (name, f"{name}.gz"):
         if os.path.isfile(os.path.join(directory, candidate)):
             return os.path.join(directory, candidate)
-    held = ", ".join(sorted(os.listdir(directory))[:20]) or "nothing"
-    raise InputError(
-        f"{name} (or {name}.gz) is not in --data_dir={directory}, which holds: {held}."
-    )
+    return None
 
 
 def read_text(path: str) -> str:
@@ -126,24 +141,67 @@ def read_text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path} is not UTF-8: line {line}, {error.reason}.") from None
+        encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
+        raise InputError(
+            f"{path} is not UTF-8: line {line}, {error.reason}. Save it as UTF-8, for instance "
+            f"with `iconv -f {encoding} -t UTF-8`, if that is its encoding."
+        ) from None
+
+
+class _Row(NamedTuple):
+    """A row of a file; `line` is where it begins, from 1."""
+
+    line: int
+    cells: list[str]
+
+
+def is_csv(path: str) -> bool:
+    """Whether the name of a file says that it is CSV; everything else is TSV."""
+    return path.removesuffix(".gz").lower().endswith(".csv")
+
+
+def _rows(path: str) -> Iterator[_Row]:
+    """Yields every row of a file, blank lines too; these have no cell, or one that is empty."""
+    text = read_text(path)
+    if not is_csv(path):
+        for number, text_line in enumerate(text.rstrip("\r\n").split("\n"), 1):
+            yield _Row(number, text_line.rstrip("\r").split("\t"))
+        return
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    limit, line = csv.field_size_limit(len(text) + 1), 1  # a text may have any length
+    try:
+        for cells in reader:
+            yield _Row(line, cells)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: the row that begins in line {line} is not CSV: {error}. A text with commas, "
+            'quotes or line ends stands in quotes ("), and a quote in it is written twice ("").'
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def read_header(path: str) -> list[str]:
-    """The column names in the first line of a TSV file."""
-    return read_text(path).split("\n", 1)[0].rstrip("\r").split("\t")
+    """The column names in the first line of a TSV or CSV file that is not blank.
+
+    Raises:
+      InputError: see `read_text`; or it is not CSV.
+    """
+    return next(row.cells for row in _rows(path) if any(row.cells))
 
 
-def read_tsv(
+def read_table(
     path: str,
     columns: Columns,
     read_label: LabelReader | None = None,
     skip_broken_rows: bool = False,
 ) -> list[TextExample]:
-    """Reads the rows of a TSV file.
+    """Reads the rows of a TSV or CSV file; says how many blank lines it passes over.
 
-    A quotation mark is a character like any other (the GLUE files are not quoted), and only
-    LF or CR LF ends a line: the texts hold other characters that Unicode calls line ends.
+    In TSV a quotation mark is a character like any other (the GLUE files are not quoted), and only
+    LF or CR LF ends a line: the texts hold other characters that Unicode calls line ends. A blank
+    line in TSV of one column is an empty text.
 
     Args:
       path: of the file, gzipped if its name ends in .gz.
@@ -155,68 +213,85 @@ def read_tsv(
       InputError: see `read_text`; a column is not in the header; no rows; a row has more or
         fewer columns than the first; a label is refused.
     """
-    lines = read_text(path).rstrip("\r\n").split("\n")
-    rows = [line.rstrip("\r").split("\t") for line in lines]
-    numbered = _numbered(path, columns, rows[0])
-    width, first = len(rows[0]), int(columns.has_header)
-    if len(rows) == first:
+    first, *rows = _without_blank_lines(path)
+    numbered = _numbered(path, columns, first)
+    rows = rows if columns.has_header else [first, *rows]
+    if not rows:
         raise InputError(f"{path} has a header and no rows.")
     examples, broken = [], []
-    for index, row in enumerate(rows[first:]):
-        line = index + first + 1
-        if len(row) != width:
-            broken.append(line)
+    for index, row in enumerate(rows):
+        if len(row.cells) != len(first.cells):
+            broken.append(row.line)
             if skip_broken_rows:
                 continue
-            raise InputError(
-                f"{path}, line {line}: {len(row)} columns found, {width} wanted as in line 1. "
-                "Columns are separated by one tab; a text must hold neither a tab nor a line end."
-            )
-        examples.append(_example(path, line, index, row, numbered, read_label))
+            raise _broken_row(path, row, first)
+        examples.append(_example(path, index, row, numbered, read_label))
     if broken:
         _logger.warning("%s: skipped %d broken rows, lines %s.", path, len(broken), broken[:10])
     return examples
 
 
-def _numbered(path: str, columns: Columns, first_row: list[str]) -> Columns:
+def _without_blank_lines(path: str) -> list[_Row]:
+    rows = list(_rows(path))
+    if not is_csv(path) and all(len(row.cells) == 1 for row in rows):
+        return rows
+    kept = [row for row in rows if len(row.cells) > 1 or "".join(row.cells).strip()]
+    if blank := len(rows) - len(kept):
+        print(f"{path}: {blank} blank line{'s' * (blank > 1)} passed over.", flush=True)
+    return kept
+
+
+def _broken_row(path: str, row: _Row, first: _Row) -> InputError:
+    kind = (
+        "Columns are separated by one comma; a text with a comma stands in quotes."
+        if is_csv(path)
+        else "Columns are separated by one tab; a text must hold neither a tab nor a line end. "
+        "CSV with quoted texts is read from files that end in .csv."
+    )
+    return InputError(
+        f"{path}, line {row.line}: {len(row.cells)} columns found, {len(first.cells)} wanted as in "
+        f"line {first.line}. {kind}"
+    )
+
+
+def _numbered(path: str, columns: Columns, first: _Row) -> Columns:
     """`Columns` with every column as its index, checked against the first line."""
     if columns.has_header:
-        if missing := [name for name in columns.wanted if name not in first_row]:
-            raise InputError(
-                f"{path}: the header has no column {', '.join(map(repr, missing))}; "
-                f"it reads {first_row}, wanted {columns.wanted}."
-            )
-        numbers = {
-            field: first_row.index(name)
-            for field, name in dataclasses.asdict(columns).items()
-            if name is not None
-        }
-        return Columns(**numbers)
-    if max(columns.wanted) >= len(first_row):
+        return _from_header(path, columns, first.cells)
+    if max(columns.wanted) >= len(first.cells):
         raise InputError(
-            f"{path}, line 1: {len(first_row)} columns found, "
+            f"{path}, line {first.line}: {len(first.cells)} columns found, "
             f"at least {max(columns.wanted) + 1} wanted, separated by tabs."
         )
     return columns
 
 
+def _from_header(path: str, columns: Columns, header: list[str]) -> Columns:
+    if missing := [name for name in columns.wanted if name not in header]:
+        separator = "commas" if is_csv(path) else "tabs"
+        hint = f" Is it separated by {separator}?" if len(header) == 1 else ""
+        raise InputError(
+            f"{path}: the header has no column {', '.join(map(repr, missing))}; "
+            f"it reads {header}, wanted {columns.wanted}.{hint}"
+        )
+    if twice := [name for name in columns.wanted if header.count(name) > 1]:
+        raise InputError(f"{path}: the header has {twice[0]!r} more than once: {header}.")
+    names = dataclasses.asdict(columns).items()
+    return Columns(**{field: header.index(name) for field, name in names if name is not None})
+
+
 def _example(
-    path: str,
-    line: int,
-    index: int,
-    row: list[str],
-    columns: Any,
-    read_label: LabelReader | None,
+    path: str, index: int, row: _Row, columns: Any, read_label: LabelReader | None
 ) -> TextExample:
-    label = None
+    cells, label = row.cells, None
     if columns.label is not None and read_label is not None:
         try:
-            label = read_label(row[columns.label])
+            label = read_label(cells[columns.label])
         except ValueError as error:
-            raise InputError(f"{path}, line {line}: {error}.") from None
+            raise InputError(f"{path}, line {row.line}: {error}.") from None
     return TextExample(
-        guid=str(index) if columns.row_id is None else row[columns.row_id],
-        text_a=row[columns.text_a],
-        text_b=None if columns.text_b is None else row[columns.text_b],
+        guid=str(index) if columns.row_id is None else cells[columns.row_id],
+        text_a=cells[columns.text_a],
+        text_b=None if columns.text_b is None else cells[columns.text_b],
         label=label,
     )

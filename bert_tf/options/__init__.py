@@ -12,6 +12,7 @@ from bert_tf.options.training import (
     FineTuning,
     PreTraining,
     QuestionAnswering,
+    TextClassification,
     Training,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "PreTraining",
     "PretrainingData",
     "QuestionAnswering",
+    "TextClassification",
     "TextInput",
     "Training",
 ]

@@ -25,6 +25,7 @@ class TextInput:
     input_file: str = option(
         REQUIRED,
         "Text: comma-separated files, globs or directories; plain, .gz, .bz2 or .zst.",
+        is_path=True,
     )
     input_format: str = option(
         "auto",
@@ -42,11 +43,12 @@ class TextInput:
 class PretrainingData(TextInput):
     """Flags of create_pretraining_data.py."""
 
-    vocab_file: str = option(REQUIRED, "vocab.txt of the model to pre-train.")
+    vocab_file: str = option(REQUIRED, "vocab.txt of the model to pre-train.", is_path=True)
     output_file: str = option(
         REQUIRED,
         "TFRecords to write: comma-separated files, each of which gets an equal share of the "
         "examples. name@8 means eight files, name-00000-of-00008 and so on.",
+        is_path=True,
     )
     example_type: str = option(
         "nsp",
@@ -100,7 +102,9 @@ class PretrainingData(TextInput):
         None, "(new) Processes; none: one per core, fewer for little text."
     )
     scratch_dir: str | None = option(
-        None, "(new) Directory for unfinished work; none: that of the first output file."
+        None,
+        "(new) Directory for unfinished work; none: that of the first output file.",
+        is_path=True,
     )
 
     def __post_init__(self) -> None:
@@ -197,7 +201,7 @@ def num_predictions_needed(masked_lm_prob: float, max_seq_length: int) -> int:
 class LearnVocabulary(TextInput):
     """Flags of bert_tf.vocabulary.learn."""
 
-    output_file: str = option(REQUIRED, "vocab.txt to write.")
+    output_file: str = option(REQUIRED, "vocab.txt to write.", is_path=True)
     vocab_size: int = option(
         30522,
         "Total tokens, special and [unused] ones included; --extend keeps the size of its file.",
@@ -218,12 +222,15 @@ class LearnVocabulary(TextInput):
         None,
         "Released vocab.txt: put words of the text into its [unused] slots instead of learning "
         "a new vocabulary.",
+        is_path=True,
     )
     num_new_words: int | None = option(
         None, "Maximum words that --extend adds; none: one for each [unused] slot."
     )
     eval_file: str | None = option(
-        None, "Text of the same format that is not learned from, to measure the vocabulary on."
+        None,
+        "Text of the same format that is not learned from, to measure the vocabulary on.",
+        is_path=True,
     )
     num_workers: int | None = option(None, "Processes that count words; none: one per core.")
 
@@ -243,9 +250,9 @@ class LearnVocabulary(TextInput):
 class InspectRecords:
     """Flags of bert_tf.records.inspect."""
 
-    vocab_file: str = option(REQUIRED, "vocab.txt that the records were made with.")
+    vocab_file: str = option(REQUIRED, "vocab.txt that the records were made with.", is_path=True)
     num_examples: int = option(3, "Examples to print, from the start of the first file.")
-    picture: str | None = option(None, "SVG file to draw the statistics to.")
+    picture: str | None = option(None, "SVG file to draw the statistics to.", is_path=True)
 
     def __post_init__(self) -> None:
         require_not_negative(self, "num_examples")

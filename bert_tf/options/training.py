@@ -62,14 +62,17 @@ class Training(Devices):
     """Flags of all three training scripts."""
 
     bert_config_file: str | None = option(
-        None, "bert_config.json (or Hugging Face config.json); none: that of --init_checkpoint."
+        None,
+        "bert_config.json (or Hugging Face config.json); none: that of --init_checkpoint.",
+        is_path=True,
     )
-    vocab_file: str | None = option(None, _VOCAB_FILE_HELP)
-    output_dir: str = option(REQUIRED, "Model directory to write, or to resume.")
+    vocab_file: str | None = option(None, _VOCAB_FILE_HELP, is_path=True)
+    output_dir: str = option(REQUIRED, "Model directory to write, or to resume.", is_path=True)
     init_checkpoint: str | None = option(
         None,
         "Weights to start from: a checkpoint of any format in docs/checkpoints.md, or the name of "
         "a released model, such as bert-base-uncased, which is then downloaded.",
+        is_path=True,
     )
     do_train: bool = option(False, "Train.")
     do_eval: bool = option(False, "Evaluate on the dev set.")
@@ -99,7 +102,9 @@ class Training(Devices):
     adam_bias_correction: bool = option(
         True, "(new) Adam as published; false: without bias correction, as released."
     )
-    max_grad_norm: float = option(1.0, "(new) Global norm to which gradients are clipped.")
+    max_grad_norm: float = option(
+        1.0, "(new) Global norm to which gradients are clipped; 0: no clipping."
+    )
     dtype: str = option(
         "float32",
         "(new) Compute dtype of the layers; weights stay float32. float16 scales the loss.",
@@ -110,12 +115,10 @@ class Training(Devices):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_or_checkpoint(self, "bert_config_file")
-        require_positive(
-            self, "train_batch_size", "learning_rate", "save_checkpoints_steps", "max_grad_norm"
-        )
+        require_positive(self, "train_batch_size", "learning_rate", "save_checkpoints_steps")
         require_positive(self, "iterations_per_loop", "log_steps")
         require_positive(self, "max_seq_length")
-        require_not_negative(self, "weight_decay_rate")
+        require_not_negative(self, "weight_decay_rate", "max_grad_norm")
         require_seed(self)
         _check_schedule(self)
 
@@ -139,11 +142,13 @@ def _check_schedule(options: Training) -> None:
 class PreTraining(Training):
     """Flags of run_pretraining.py."""
 
-    input_file: str = option(REQUIRED, "Records to train on: comma-separated files or globs.")
-    eval_input_file: str | None = option(
-        None, "(new) Held-out records for --do_eval; none: --input_file, as released."
+    input_file: str = option(
+        REQUIRED, "Records to train on: comma-separated files or globs.", is_path=True
     )
-    vocab_file: str | None = option(None, f"(new) {_VOCAB_FILE_HELP}")
+    eval_input_file: str | None = option(
+        None, "(new) Held-out records for --do_eval; none: --input_file, as released.", is_path=True
+    )
+    vocab_file: str | None = option(None, f"(new) {_VOCAB_FILE_HELP}", is_path=True)
     max_predictions_per_seq: int | None = option(
         None,
         "Masked tokens per example: as in the records, or the maximum of --dynamic_masking; none: "
@@ -234,7 +239,7 @@ class FineTuning(Training):
     """Flags of both fine-tuning scripts."""
 
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
-    do_predict: bool = option(False, "Write predictions.")
+    do_predict: bool = option(False, "Write predictions for the test set.")
     predict_batch_size: int = option(8, "Examples per batch in prediction.")
     num_train_epochs: float = option(3.0, "Passes over the training set.")
     warmup_proportion: float = option(0.1, "Share of the updates in which the learning rate rises.")
@@ -246,6 +251,11 @@ class FineTuning(Training):
     )
     max_train_examples: int | None = option(
         None, "(new) Number of examples to train on; none: all."
+    )
+    keep_training_state: bool = option(
+        False,
+        "(new) Keep what the optimizer needs to go on (about three times the size of the weights) "
+        "once the training is complete.",
     )
 
     def __post_init__(self) -> None:
@@ -266,11 +276,9 @@ class FineTuning(Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Classifier(FineTuning):
-    """Flags of run_classifier.py."""
+class TextClassification(FineTuning):
+    """Flags of run_classifier.py that do not name the data."""
 
-    data_dir: str = option(REQUIRED, "Directory with the task's original TSV files.")
-    task_name: str = option(REQUIRED, "Entry of bert_tf.tasks.registry, e.g. mrpc or sst-2.")
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
 
     def __post_init__(self) -> None:
@@ -278,12 +286,71 @@ class Classifier(FineTuning):
         require_positive(self, "eval_batch_size")
 
 
+_FILE_HELP = "(new) {}: CSV with a header if it ends in .csv or .csv.gz, else TSV."
+_FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_file"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Classifier(TextClassification):
+    """Flags of run_classifier.py."""
+
+    task_name: str | None = option(
+        None, "The data set: a task of the list below. None: your own data in CSV or TSV."
+    )
+    data_dir: str | None = option(
+        None,
+        "Directory with the task's original TSV files; of your own data with train.csv or "
+        "train.tsv, and dev and test likewise.",
+        is_path=True,
+    )
+    train_file: str | None = option(
+        None, _FILE_HELP.format("Your own data to train on, in place of --data_dir"), is_path=True
+    )
+    dev_file: str | None = option(None, _FILE_HELP.format("Data to evaluate on"), is_path=True)
+    test_file: str | None = option(None, _FILE_HELP.format("Data to predict"), is_path=True)
+    text_column: str | None = option(
+        None, "(new) Column of the text in your own data; none: text_a, or text."
+    )
+    text_b_column: str | None = option(
+        None, "(new) Column of the second text; none: text_b, if there is one."
+    )
+    label_column: str | None = option(None, "(new) Column of the label; none: label.")
+    id_column: str | None = option(
+        None, "(new) Column of the ids that predictions carry; none: numbers of the rows, from 0."
+    )
+    task_type: str | None = option(
+        None,
+        "(new) What your own data asks for: classify, a label, or regress, a number. None: "
+        "classify, or what the model in --output_dir was trained for.",
+        choices=("classify", "regress"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        files = {name: getattr(self, name) for name in _FILES.values() if getattr(self, name)}
+        if not (files or self.data_dir):
+            raise InputError(
+                "There is no data. Give --task_name and --data_dir for a task of the list in "
+                "--help, or --train_file (and --dev_file, --test_file) for your own CSV or TSV."
+            )
+        if files and (self.data_dir or self.task_name):
+            other = "data_dir" if self.data_dir else "task_name"
+            name, path = next(iter(files.items()))
+            raise InputError(
+                f"--{name}={path} and --{other}={getattr(self, other)} both say what the data is; "
+                "leave one out."
+            )
+        for switch, name in _FILES.items():
+            if files and getattr(self, switch) and name not in files:
+                raise InputError(f"--{switch} needs --{name}.")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionAnswering(FineTuning):
     """Flags of run_squad.py."""
 
-    train_file: str | None = option(None, "SQuAD JSON to train on.")
-    predict_file: str | None = option(None, "SQuAD JSON to answer.")
+    train_file: str | None = option(None, "SQuAD JSON to train on.", is_path=True)
+    predict_file: str | None = option(None, "SQuAD JSON to answer.", is_path=True)
     max_predict_examples: int | None = option(
         None, "(new) Number of questions to answer; none: all."
     )

@@ -1,13 +1,15 @@
 """Every dataset of `run_classifier.py` is one entry of `REGISTRY`: files, columns, labels, metrics.
 
-Adding a dataset adds an entry and no code. GLUE: Wang et al. 2018, arXiv 1804.07461.
+Adding a dataset adds an entry and no code. GLUE: Wang et al. 2018, arXiv 1804.07461. A user's own
+data is a `Task` with other files and columns: see `own_data`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
@@ -21,6 +23,8 @@ _TWO_DOMAINS = {
     "dev": {"matched": "dev_matched.tsv", "mismatched": "dev_mismatched.tsv"},
     "test": {"matched": "test_matched.tsv", "mismatched": "test_mismatched.tsv"},
 }
+# Columns of a user's own data, unless they are named; `TEXT` where there is no `TEXT_A`.
+TEXT_A, TEXT, TEXT_B, LABEL = "text_a", "text", "text_b", "label"
 _ENTAILMENT = ("entailment", "not_entailment")
 
 
@@ -30,6 +34,7 @@ class Task:
 
     Attributes:
       name: its key in `REGISTRY`.
+      summary: what is answered, for the list of tasks.
       kind: "classify" or "regress"; selects head, loss and prediction file.
       labels: in the order of the classes; empty to regress. In a user's own data it is empty until
         `fitted` or `with_labels`.
@@ -37,13 +42,14 @@ class Task:
         the BERT paper's table 1 reports.
       columns: of train and dev files.
       test_columns: of test files, which have no labels.
-      files: from split to set name to file name.
+      files: from split to set name to file name, or to path where there is no --data_dir.
       value_range: lowest and highest value to regress, or None.
-      skip_broken_rows: see `readers.read_tsv`.
+      skip_broken_rows: see `readers.read_table`.
       is_own_data: whether only the files tell labels and the number of texts.
     """
 
     name: str
+    summary: str
     kind: str
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...]
@@ -64,18 +70,20 @@ class Task:
         """The metric that picks the best checkpoint; more is better for all of them."""
         return self.metrics[0]
 
-    def read(self, split: str, data_dir: str) -> list[tuple[str, list[TextExample]]]:
-        """Reads the sets of a split.
+    def read(self, split: str, data_dir: str | None) -> list[tuple[str, list[TextExample]]]:
+        """Reads the sets of a split; of several, those whose files are there.
 
         Args:
           split: "train", "dev" or "test".
-          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv.
+          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv,
+            X.csv where there is neither and the data is a user's own. None: `files` are paths.
 
         Returns:
           (set name, examples) of each set. The name is "" where a split is one set.
 
         Raises:
-          InputError: a file is missing or not as wanted; see `readers.read_tsv`.
+          InputError: no file of the split is there, or one is not as wanted; see
+            `readers.read_table`.
         """
         if split not in self.files:
             raise ValueError(f"Unknown split {split!r}; known: {', '.join(self.files)}.")
@@ -83,49 +91,84 @@ class Task:
         return [
             (
                 set_name,
-                readers.read_tsv(
-                    readers.find_file(data_dir, file_name),
+                readers.read_table(
+                    self.path(split, data_dir, set_name),
                     columns,
                     self._label_reader(),
                     skip_broken_rows=self.skip_broken_rows,
                 ),
             )
-            for set_name, file_name in self.files[split].items()
+            for set_name in self._sets_there(split, data_dir)
         ]
+
+    def path(self, split: str, data_dir: str | None, set_name: str = "") -> str:
+        """The file of a set; see `read`."""
+        name = self.files[split][set_name]
+        if data_dir is None:
+            return name
+        twin = (name.replace(".tsv", ".csv"),) if self.is_own_data else ()
+        return readers.find_file(data_dir, name, *twin)
+
+    def _sets_there(self, split: str, data_dir: str | None) -> list[str]:
+        """The sets of a split that have a file; says which have none. All, if none has one."""
+        names = self.files[split]
+        if data_dir is None or len(names) == 1:
+            return list(names)
+        there = [name for name, file in names.items() if readers.file_in(data_dir, file)]
+        for name in names.keys() - set(there) if there else ():
+            print(
+                f"{names[name]} is not in --data_dir={data_dir}: {split} is {', '.join(there)} "
+                "alone.",
+                flush=True,
+            )
+        return there or list(names)
 
     def _label_reader(self) -> LabelReader:
         if self.kind == "regress":
             return readers.number(*self.value_range or ())
         return readers.one_of(self.labels) if self.labels else readers.any_label
 
-    def fitted(self, data_dir: str) -> Task:
+    def fitted(self, data_dir: str | None) -> Task:
         """This task with labels and texts from the files of a user's own data; otherwise itself.
 
-        Reads the header of train.tsv (whether there is a `text_b`) and its labels, sorted.
+        Reads the header of the training file (whether there is a `text_b`, unless a column is
+        named) and its labels.
 
         Raises:
-          InputError: train.tsv is not as wanted, or has fewer than two labels.
+          InputError: the file is not as wanted, or has fewer than two labels.
         """
         if not self.is_own_data:
             return self
-        path = readers.find_file(data_dir, self.files["train"][""])
-        task = self._with_texts(2 if "text_b" in readers.read_header(path) else 1)
+        path = self.path("train", data_dir)
+        is_pair = self.columns.text_b or TEXT_B in readers.read_header(path)
+        task = self._with_texts(2 if is_pair else 1)
         if task.kind == "regress":
             return task
         ((_, examples),) = task.read("train", data_dir)
+        return task.with_labels_of(examples, path)
+
+    def with_labels_of(self, examples: Iterable[TextExample], where: str) -> Task:
+        """This task with the labels of some examples, sorted.
+
+        Args:
+          where: what a message calls the examples.
+
+        Raises:
+          InputError: there are fewer than two labels.
+        """
         labels = tuple(sorted({str(example.label) for example in examples}))
         if len(labels) < 2:
-            raise InputError(f"{path} has one label only, {labels[0]!r}; at least two are wanted.")
-        return dataclasses.replace(task, labels=labels)
+            raise InputError(f"{where} has one label only, {labels[0]!r}; at least two are wanted.")
+        return dataclasses.replace(self, labels=labels)
 
     def with_labels(self, labels: Iterable[str], num_texts: int) -> Task:
         """This task with the labels a model was trained on (its model.json).
 
         Raises:
-          InputError: the task is not a user's own data and has other labels or texts.
+          InputError: the task has other labels or texts.
         """
         labels = tuple(labels)
-        if self.is_own_data:
+        if self.is_own_data and num_texts >= self.num_texts:
             return dataclasses.replace(self._with_texts(num_texts), labels=labels)
         if (labels, num_texts) != (self.labels, self.num_texts):
             raise InputError(
@@ -135,7 +178,7 @@ class Task:
         return self
 
     def _with_texts(self, num_texts: int) -> Task:
-        text_b = "text_b" if num_texts == 2 else None
+        text_b = (self.columns.text_b or TEXT_B) if num_texts == 2 else None
         return dataclasses.replace(
             self,
             columns=dataclasses.replace(self.columns, text_b=text_b),
@@ -146,6 +189,7 @@ class Task:
 REGISTRY = {
     "cola": Task(
         name="cola",
+        summary="Is the sentence grammatical?",
         kind="classify",
         labels=("0", "1"),
         metrics=("matthews", "accuracy"),
@@ -154,6 +198,7 @@ REGISTRY = {
     ),
     "sst-2": Task(
         name="sst-2",
+        summary="Is the sentence of a film review positive?",
         kind="classify",
         labels=("0", "1"),
         metrics=("accuracy",),
@@ -162,6 +207,7 @@ REGISTRY = {
     ),
     "mrpc": Task(
         name="mrpc",
+        summary="Do the two sentences say the same?",
         kind="classify",
         labels=("0", "1"),
         metrics=("f1", "accuracy"),
@@ -170,6 +216,7 @@ REGISTRY = {
     ),
     "sts-b": Task(
         name="sts-b",
+        summary="How similar are the two sentences, from 0 to 5?",
         kind="regress",
         metrics=("spearman", "pearson"),
         columns=Columns(text_a="sentence1", text_b="sentence2", label="score"),
@@ -178,6 +225,7 @@ REGISTRY = {
     ),
     "qqp": Task(
         name="qqp",
+        summary="Do the two questions ask the same?",
         kind="classify",
         labels=("0", "1"),
         metrics=("f1", "accuracy"),
@@ -187,6 +235,7 @@ REGISTRY = {
     ),
     "mnli": Task(
         name="mnli",
+        summary="Does the second sentence follow, contradict, or neither?",
         kind="classify",
         labels=("contradiction", "entailment", "neutral"),
         metrics=("accuracy",),
@@ -196,6 +245,7 @@ REGISTRY = {
     ),
     "qnli": Task(
         name="qnli",
+        summary="Does the sentence answer the question?",
         kind="classify",
         labels=_ENTAILMENT,
         metrics=("accuracy",),
@@ -204,6 +254,7 @@ REGISTRY = {
     ),
     "rte": Task(
         name="rte",
+        summary="Does the second sentence follow from the first?",
         kind="classify",
         labels=_ENTAILMENT,
         metrics=("accuracy",),
@@ -212,6 +263,7 @@ REGISTRY = {
     ),
     "wnli": Task(
         name="wnli",
+        summary="Does the second sentence name what a pronoun refers to?",
         kind="classify",
         labels=("0", "1"),
         metrics=("accuracy",),
@@ -220,18 +272,20 @@ REGISTRY = {
     ),
     "tsv": Task(
         name="tsv",
+        summary="Own data with labels, in TSV or CSV: one or two texts.",
         kind="classify",
         metrics=("accuracy",),
-        columns=Columns(text_a="text_a", label="label"),
-        test_columns=Columns(text_a="text_a"),
+        columns=Columns(text_a=TEXT_A, label=LABEL),
+        test_columns=Columns(text_a=TEXT_A),
         is_own_data=True,
     ),
     "tsv-regression": Task(
         name="tsv-regression",
+        summary="Own data with numbers in place of labels.",
         kind="regress",
         metrics=("spearman", "pearson"),
-        columns=Columns(text_a="text_a", label="label"),
-        test_columns=Columns(text_a="text_a"),
+        columns=Columns(text_a=TEXT_A, label=LABEL),
+        test_columns=Columns(text_a=TEXT_A),
         is_own_data=True,
     ),
 }
@@ -243,10 +297,41 @@ def get(name: str) -> Task:
     Raises:
       InputError: unknown; the message lists the known names.
     """
-    for known, task in REGISTRY.items():
-        if _squeezed(known) == _squeezed(name):
-            return task
-    raise InputError(f"Unknown task {name!r}; known: {', '.join(REGISTRY)}.")
+    squeezed = {_squeezed(known): task for known, task in REGISTRY.items()}
+    if task := squeezed.get(_squeezed(name)):
+        return task
+    nearest = difflib.get_close_matches(_squeezed(name), squeezed, n=1)
+    hint = f" Did you mean {squeezed[nearest[0]].name}?" if nearest else ""
+    raise InputError(
+        f"Unknown task {name!r}; known: {', '.join(REGISTRY)}.{hint} Leave --task_name out for "
+        "your own CSV or TSV files, named by --data_dir or --train_file."
+    )
+
+
+def own_data(
+    kind: str, columns: Columns | None = None, files: Mapping[str, str] | None = None
+) -> Task:
+    """The task of a user's own data, whose labels are not known yet.
+
+    Args:
+      kind: of `KINDS`.
+      columns: None: those of `REGISTRY`.
+      files: from split to path; None: train.tsv or train.csv and so on in a directory.
+    """
+    (task,) = [each for each in REGISTRY.values() if each.is_own_data and each.kind == kind]
+    if columns:
+        without_label = dataclasses.replace(columns, label=None)
+        task = dataclasses.replace(task, columns=columns, test_columns=without_label)
+    if files is not None:
+        task = dataclasses.replace(task, files={split: {"": files[split]} for split in files})
+    return task
+
+
+def overview() -> str:
+    """The list of tasks, a line each, for --help."""
+    width = max(map(len, REGISTRY))
+    lines = [f"  {name:{width}}  {task.summary}" for name, task in REGISTRY.items()]
+    return "\n".join(["Tasks (--task_name):", *lines])
 
 
 def _squeezed(name: str) -> str:

@@ -1,16 +1,18 @@
-"""Shows how texts are tokenized: one JSON string per line in, one JSON object per line out.
+"""Shows how texts are tokenized: one text per line in, one JSON object per line out.
 
-    echo '"Unaffable!"' | python -m bert_tf.text.tokenize --vocab_file=vocab.txt
+    python -m bert_tf.text.tokenize --vocab_file=vocab.txt "Unaffable!" "another text"
+    python -m bert_tf.text.tokenize --vocab_file=vocab.txt < texts.txt
 
 The object has `ids` and `tokens`, without special tokens. In the Python form it also has
-`offsets`: the [start, end) characters of each token in the text.
+`offsets`: the [start, end) characters of each token in the text. A blank line is an empty text, so
+that line N of the output is that of line N of the input.
 """
 
 import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bert_tf import commands, flagging
@@ -23,7 +25,9 @@ from bert_tf.text.wordpiece import WordPieceTokenizer
 class TokenizeOptions:
     """Flags of this tool."""
 
-    vocab_file: str = flagging.option(flagging.REQUIRED, "The vocabulary, one token per line.")
+    vocab_file: str = flagging.option(
+        flagging.REQUIRED, "The vocabulary, one token per line.", is_path=True
+    )
     do_lower_case: bool = flagging.option(
         True, "Lower-case and strip accents: true for uncased vocabularies, false for cased ones."
     )
@@ -33,10 +37,17 @@ class TokenizeOptions:
         "makes training data and is part of exported models.",
         choices=("python", "graph"),
     )
+    input_format: str = flagging.option(
+        "auto",
+        "How to read a line of standard input. 'text': as it stands; 'json': as a JSON string, "
+        "which can hold line breaks; 'auto': as a JSON string if it is one, quotation marks "
+        "included, else as it stands. Texts on the command line always stand as they are.",
+        choices=("auto", "text", "json"),
+    )
 
 
-def main(options: TokenizeOptions) -> None:
-    """Reads standard input to its end and prints an object for each line."""
+def main(options: TokenizeOptions, arguments: Sequence[str] = ()) -> None:
+    """Prints an object for each text: the arguments, or the lines of standard input to its end."""
     vocabulary = vocab.from_file(options.vocab_file)
     try:
         vocab.check_casing(vocabulary, options.do_lower_case)
@@ -45,7 +56,7 @@ def main(options: TokenizeOptions) -> None:
     tokenizer = WordPieceTokenizer(vocabulary, options.do_lower_case)
     encode = _python_form(tokenizer) if options.form == "python" else _graph_form(tokenizer)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    for text in _texts(sys.stdin.buffer):
+    for text in arguments or _texts_of_standard_input(options.input_format):
         print(json.dumps(encode(text), ensure_ascii=False), flush=True)
 
 
@@ -71,21 +82,35 @@ def _graph_form(tokenizer: WordPieceTokenizer) -> Callable[[str], dict[str, Any]
     return encode
 
 
-def _texts(lines: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            text = json.loads(line)
-        except ValueError as error:
-            raise InputError(_not_a_string(number, error)) from None
-        if not isinstance(text, str):
-            raise InputError(_not_a_string(number, f"it is a {type(text).__name__}"))
-        yield text
+def _texts_of_standard_input(input_format: str) -> Iterator[str]:
+    """Yields the text of each line.
+
+    Raises:
+      InputError: a line is not a JSON string, and the format is "json".
+    """
+    if sys.stdin.isatty():
+        print("Type a text per line; Ctrl-D ends.", file=sys.stderr)
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        text, problem = _json_string(line) if input_format != "text" else (None, "")
+        if text is None and input_format == "json":
+            raise InputError(_not_a_string(number, problem))
+        # As everywhere, bytes that are not UTF-8 are ignored.
+        yield line.rstrip(b"\r\n").decode("utf-8", "ignore") if text is None else text
 
 
-def _not_a_string(number: int, problem: object) -> str:
+def _json_string(line: bytes) -> tuple[str | None, str]:
+    """The text of a line that is a JSON string; else None, and why it is not one."""
+    try:
+        text = json.loads(line)
+    except ValueError as error:
+        return None, str(error)
+    return (text, "") if isinstance(text, str) else (None, f"it is a {type(text).__name__}")
+
+
+def _not_a_string(number: int, problem: str) -> str:
     return (
-        f"Line {number} of standard input is not a JSON string ({problem}); every line must be "
-        'one, for example "Hello".'
+        f"Line {number} of standard input is not a JSON string ({problem}); with "
+        '--input_format=json every line must be one, for example "Hello".'
     )
 
 

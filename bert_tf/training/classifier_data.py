@@ -5,14 +5,17 @@ The files, the labels, the rows and the output directory, so that wrong input is
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from bert_tf import features
+from bert_tf import features, progress
 from bert_tf.checkpoints import model_directory
+from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing, readers
-from bert_tf.options import Classifier
+from bert_tf.examples.readers import TextExample
+from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks import registry
 from bert_tf.text import vocab, wordpiece
 from bert_tf.training import inputs as run_inputs
@@ -29,7 +32,7 @@ class Labelled:
     """
 
     name: str
-    examples: list[readers.TextExample]
+    examples: list[TextExample]
     rows: batching.Rows
 
     @property
@@ -40,6 +43,10 @@ class Labelled:
 
 
 Splits = dict[str, list[Labelled]]
+AnyClassification = TypeVar("AnyClassification", bound=TextClassification)
+
+# Flags that say what the files of a user's own data are like.
+_OF_OWN_DATA = ("text_column", "text_b_column", "label_column", "id_column", "task_type")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +59,7 @@ class ClassifierData:
       directory: --output_dir, which need not be on disk yet.
     """
 
-    inputs: Inputs[Classifier]
+    inputs: Inputs[TextClassification]
     task: registry.Task
     splits: Splits
     directory: model_directory.ModelDirectory
@@ -73,16 +80,57 @@ def read(options: Classifier) -> ClassifierData:
     Raises:
       InputError: a file is missing or not as wanted, or the output directory is another run's.
     """
-    inputs = run_inputs.check(options)
-    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
-    task = registry.get(options.task_name)
+    task = _task(options)
+    inputs = _inputs(options)
     task = task.fitted(options.data_dir) if options.do_train else _as_trained(task, options)
-    shortest = 3 if task.num_texts == 1 else 5
-    packing.check_length(options.max_seq_length, inputs.config, shortest)
     wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
     sets = {
         split: task.read(split, options.data_dir) for split, is_used in wanted.items() if is_used
     }
+    return encode(inputs, task, sets)
+
+
+def from_memory(
+    options: TextClassification, task: registry.Task, splits: Mapping[str, list[TextExample]]
+) -> ClassifierData:
+    """What `read` gives, from examples in memory.
+
+    Args:
+      task: a user's own data, with its number of texts.
+      splits: "train" and, if there is a dev set, "dev", with labels.
+
+    Raises:
+      InputError: see `read`.
+    """
+    inputs = _inputs(options)
+    if task.kind == "classify":
+        task = task.with_labels_of(splits["train"], "train")
+    return encode(inputs, task, {split: [("", splits[split])] for split in splits})
+
+
+def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
+    inputs = run_inputs.check(options)
+    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
+    return inputs
+
+
+def encode(
+    inputs: Inputs[TextClassification],
+    task: registry.Task,
+    sets: Mapping[str, Sequence[tuple[str, list[TextExample]]]],
+) -> ClassifierData:
+    """Checks length and output directory, then tokenizes.
+
+    Args:
+      task: with its labels.
+      sets: from split to (name, examples) of its sets.
+
+    Raises:
+      InputError: the length does not fit, or the output directory is another run's.
+    """
+    options = inputs.options
+    shortest = 3 if task.num_texts == 1 else 5
+    packing.check_length(options.max_seq_length, inputs.config, shortest)
     directory = run_inputs.prepare_directory(inputs, _metadata(task, options))
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits = {
@@ -95,15 +143,76 @@ def read(options: Classifier) -> ClassifierData:
     return ClassifierData(inputs, task, splits, directory)
 
 
+def _task(options: Classifier) -> registry.Task:
+    """The task of --task_name, or that of the user's own files and columns."""
+    task = registry.get(options.task_name) if options.task_name else None
+    if task and not task.is_own_data:
+        for name in _OF_OWN_DATA:
+            if value := getattr(options, name):
+                raise InputError(
+                    f"--{name}={value} is for your own data; task {task.name} has its own columns. "
+                    "Leave out one of the two flags."
+                )
+        return task
+    if task and options.task_type and options.task_type != task.kind:
+        raise InputError(
+            f"--task_name={options.task_name} and --task_type={options.task_type} exclude each "
+            "other. Leave out --task_name."
+        )
+    kind = task.kind if task else options.task_type or _trained_kind(options)
+    named = {"train": options.train_file, "dev": options.dev_file, "test": options.test_file}
+    files = {split: path for split, path in named.items() if path}
+    own = registry.own_data(kind, files=files or None)
+    return dataclasses.replace(
+        own,
+        columns=_columns(own, options),
+        test_columns=dataclasses.replace(_columns(own, options), label=None),
+    )
+
+
+def _columns(task: registry.Task, options: Classifier) -> readers.Columns:
+    """The columns of a user's own data, as far as flags or headers say them."""
+    text_a = options.text_column
+    if text_a is None:
+        split = next(split for split in ("train", "dev", "test") if split in _used(task, options))
+        header = readers.read_header(task.path(split, options.data_dir))
+        is_short = registry.TEXT in header and registry.TEXT_A not in header
+        text_a = registry.TEXT if is_short else registry.TEXT_A
+    return readers.Columns(
+        text_a=text_a,
+        text_b=options.text_b_column,
+        label=options.label_column or registry.LABEL,
+        row_id=options.id_column,
+    )
+
+
+def _used(task: registry.Task, options: Classifier) -> list[str]:
+    """The splits that are read."""
+    flags = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
+    return [split for split in task.files if flags[split]]
+
+
+def _trained_kind(options: Classifier) -> str:
+    """The kind of the model in --output_dir; "classify" where there is none."""
+    metadata = model_directory.read_metadata(options.output_dir)
+    is_known = metadata is not None and metadata.kind in registry.KINDS and not options.do_train
+    return metadata.kind if metadata and is_known else "classify"
+
+
 def _as_trained(task: registry.Task, options: Classifier) -> registry.Task:
     """The task with the labels of the model in `--output_dir`, where there is one."""
     if os.path.exists(os.path.join(options.output_dir, "model.json")):
         metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
         return task.with_labels(metadata.labels, metadata.num_texts)
+    if task.is_own_data and "train" not in task.files:
+        raise InputError(
+            f"--output_dir={options.output_dir} holds no model that says its labels. Train first, "
+            "or give --train_file, whose labels they are."
+        )
     return task.fitted(options.data_dir)
 
 
-def _metadata(task: registry.Task, options: Classifier) -> model_directory.ModelMetadata:
+def _metadata(task: registry.Task, options: TextClassification) -> model_directory.ModelMetadata:
     return model_directory.ModelMetadata(
         kind=task.kind,
         task=task.name,
@@ -115,7 +224,7 @@ def _metadata(task: registry.Task, options: Classifier) -> model_directory.Model
 
 
 def _rows(
-    examples: Sequence[readers.TextExample],
+    examples: Sequence[TextExample],
     task: registry.Task,
     tokenizer: wordpiece.WordPieceTokenizer,
     max_seq_length: int,
@@ -128,7 +237,7 @@ def _rows(
             tokenizer.vocabulary,
             max_seq_length,
         )
-        for example in examples
+        for example in progress.counted(examples, "tokenize", "examples")
     ]
     labels = {}
     if examples[0].label is not None and task.kind == "regress":

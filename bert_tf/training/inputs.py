@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from bert_tf import checkpoints, config, options
+from bert_tf import checkpoints, config, flagging, options
 from bert_tf import identity as run_identity
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.hub import presets
@@ -103,6 +103,12 @@ def _check_checkpoint(checkpoint: checkpoints.Checkpoint, vocabulary: vocab.Voca
             f"vocabulary of --init_checkpoint ({len(own)} tokens, {casing[own.is_cased]}). "
             f"Give --vocab_file={checkpoint.vocab_file}."
         )
+
+
+def announce(given: options.Training) -> None:
+    """Prints the options that differ from their defaults; a training keeps all in flags.txt."""
+    file = os.path.join(given.output_dir, "flags.txt") if given.do_train else None
+    flagging.announce(given, file)
 
 
 def deciding_options(given: options.Training) -> dict[str, Any]:

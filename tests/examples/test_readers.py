@@ -1,4 +1,4 @@
-"""TSV rows as `TextExample`s, and every way in which a file can be wrong."""
+"""Rows of TSV and CSV as `TextExample`s, and every way in which a file can be wrong."""
 
 import gzip
 
@@ -20,14 +20,14 @@ def write(tmp_path, data, name="train.tsv"):
 
 def test_columns_by_name_in_any_order(tmp_path):
     path = write(tmp_path, "gold\tindex\tspare\tright\tleft\nyes\t7\tx\tB one\tA one\n")
-    assert readers.read_tsv(path, NAMED, readers.one_of(("yes", "no"))) == [
+    assert readers.read_table(path, NAMED, readers.one_of(("yes", "no"))) == [
         TextExample("7", "A one", "B one", "yes")
     ]
 
 
 def test_columns_by_number_need_no_header(tmp_path):
     path = write(tmp_path, "s1\t0\t*\tThe cats sleeps.\ns2\t1\t\tThe cat sleeps.\n")
-    assert readers.read_tsv(path, NUMBERED, readers.one_of(("0", "1"))) == [
+    assert readers.read_table(path, NUMBERED, readers.one_of(("0", "1"))) == [
         TextExample("0", "The cats sleeps.", None, "0"),
         TextExample("1", "The cat sleeps.", None, "1"),
     ]
@@ -45,18 +45,18 @@ def test_columns_by_number_need_no_header(tmp_path):
 )
 def test_quotes_and_unicode_line_ends_are_text(tmp_path, text):
     path = write(tmp_path, f"left\n{text}\nsecond\n")
-    assert [e.text_a for e in readers.read_tsv(path, Columns(text_a="left"))] == [text, "second"]
+    assert [e.text_a for e in readers.read_table(path, Columns(text_a="left"))] == [text, "second"]
 
 
 def test_byte_order_mark_crlf_and_missing_last_line_end(tmp_path):
     path = write(tmp_path, b"\xef\xbb\xbfleft\tgold\r\none\t1\r\ntwo\t0")
-    examples = readers.read_tsv(path, Columns(text_a="left", label="gold"), readers.any_label)
+    examples = readers.read_table(path, Columns(text_a="left", label="gold"), readers.any_label)
     assert [(e.text_a, e.label) for e in examples] == [("one", "1"), ("two", "0")]
 
 
 def test_gzip(tmp_path):
     path = write(tmp_path, gzip.compress(b"left\none\n"), "train.tsv.gz")
-    assert readers.read_tsv(path, Columns(text_a="left")) == [TextExample("0", "one")]
+    assert readers.read_table(path, Columns(text_a="left")) == [TextExample("0", "one")]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,9 @@ def test_gzip(tmp_path):
         (b"a\tb\nc\t\xff\n", NUMBERED, "not UTF-8: line 2"),
         ("a\t1\t\tx\nb\t1\tx\n", NUMBERED, r"line 2: 3 columns found, 4 wanted as in line 1"),
         ("a\t1\t\tx\nb\t1\t\tx\ty\n", NUMBERED, r"line 2: 5 columns found, 4 wanted"),
-        ("a\t1\t\tx\n\nb\t1\t\tx\n", NUMBERED, r"line 2: 1 columns found"),
+        ("a\t1\t\tx\n\nb\t1\n", NUMBERED, r"line 3: 2 columns found, 4 wanted as in line 1"),
+        ("left\tleft\na\tb\n", Columns(text_a="left"), "has 'left' more than once"),
+        (b"\xff\xfea\0", NUMBERED, "not UTF-8: line 1, .*iconv -f UTF-16 -t UTF-8"),
         ("a\t1\n", NUMBERED, r"line 1: 2 columns found, at least 4 wanted"),
         ("a\t1\t\tx\nb\t2\t\tx\n", NUMBERED, r"line 2: label '2' is unknown; known: 0, 1"),
         ("left\tgold\na\t0\n", NAMED, r"no column 'right', 'index'; it reads \['left', 'gold'\]"),
@@ -77,7 +79,7 @@ def test_gzip(tmp_path):
 def test_wrong_files_are_refused(tmp_path, data, columns, message):
     path = write(tmp_path, data)
     with pytest.raises(InputError, match=message) as error:
-        readers.read_tsv(path, columns, readers.one_of(("0", "1")))
+        readers.read_table(path, columns, readers.one_of(("0", "1")))
     assert path in str(error.value)
 
 
@@ -91,7 +93,7 @@ def test_not_gzip(tmp_path):
 def test_broken_rows_can_be_skipped_and_are_logged(tmp_path, caplog):
     path = write(tmp_path, "left\tright\na\tb\nhalf of\nit\tc\td\ne\tf\n")
     columns = Columns(text_a="left", text_b="right")
-    examples = readers.read_tsv(path, columns, skip_broken_rows=True)
+    examples = readers.read_table(path, columns, skip_broken_rows=True)
     assert [(e.guid, e.text_a) for e in examples] == [("0", "a"), ("3", "e")]
     assert "skipped 2 broken rows, lines [3, 4]" in caplog.text
 
@@ -121,3 +123,67 @@ def test_find_file(tmp_path):
     for directory in (None, "", str(tmp_path / "no")):
         with pytest.raises(InputError, match="not a directory"):
             readers.find_file(directory, "train.tsv")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "left\tright\n\na\tb\n  \nc\td\n\n",
+        "left\tright\r\n\r\na\tb\r\n\r\nc\td",
+        "\n\nleft\tright\na\tb\nc\td\n",
+    ],
+)
+def test_blank_lines_are_passed_over_and_counted(tmp_path, capsys, data):
+    path = write(tmp_path, data)
+    examples = readers.read_table(path, Columns(text_a="left", text_b="right"))
+    assert [(e.guid, e.text_a, e.text_b) for e in examples] == [("0", "a", "b"), ("1", "c", "d")]
+    assert capsys.readouterr().out == f"{path}: 2 blank lines passed over.\n"
+
+
+# RFC 4180, section 2, rules 5 to 7: quoted fields with line ends, commas and doubled quotes.
+CSV = 'stars,"the review"\r\n5,"Good, cheap\r\nand ""big"""\r\n\r\n1,plain \u2028 text\r\n2,""\r\n'
+
+
+@pytest.mark.parametrize("name", ["reviews.csv", "REVIEWS.CSV", "reviews.csv.gz"])
+def test_csv_is_told_by_its_name_and_read_as_in_rfc_4180(tmp_path, capsys, name):
+    data = b"\xef\xbb\xbf" + CSV.encode()
+    path = write(tmp_path, gzip.compress(data) if name.endswith("gz") else data, name)
+    assert readers.read_header(path) == ["stars", "the review"]
+    columns = Columns(text_a="the review", label="stars")
+    examples = readers.read_table(path, columns, readers.any_label)
+    assert [(e.guid, e.text_a, e.label) for e in examples] == [
+        ("0", 'Good, cheap\r\nand "big"', "5"),
+        ("1", "plain \u2028 text", "1"),
+        ("2", "", "2"),
+    ]
+    assert capsys.readouterr().out == f"{path}: 1 blank line passed over.\n"
+
+
+def test_a_text_in_csv_may_be_longer_than_python_reads_by_default(tmp_path):
+    text = "word " * 40_000
+    path = write(tmp_path, f'left\n"{text}"\n', "long.csv")
+    assert [e.text_a for e in readers.read_table(path, Columns(text_a="left"))] == [text]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('left,gold\n"a\nb",1\n"c,0\n', "the row that begins in line 4 is not CSV: unexpected end"),
+        ('left,gold\n"a" b,1\n', "line 2 is not CSV.*written twice"),
+        ('left,gold\n"a\nb",1\nc\n', "line 4: 1 columns found, 2 wanted as in line 1. .*comma"),
+        ('left,gold\n"a\nb",1\nc,7\n', "line 4: label '7' is unknown"),
+        ("left;gold\na;1\n", r"it reads \['left;gold'\], .* separated by commas\?"),
+    ],
+)
+def test_wrong_csv_is_refused_with_the_line_where_the_row_begins(tmp_path, data, message):
+    path = write(tmp_path, data, "rows.csv")
+    with pytest.raises(InputError, match=message):
+        readers.read_table(path, Columns(text_a="left", label="gold"), readers.one_of(("0", "1")))
+
+
+def test_a_file_of_one_of_several_names_is_found(tmp_path):
+    (tmp_path / "train.csv.gz").touch()
+    names = ("train.tsv", "train.csv")
+    assert readers.find_file(str(tmp_path), *names) == str(tmp_path / "train.csv.gz")
+    with pytest.raises(InputError, match="dev.tsv or dev.csv is not in .*: train.csv.gz"):
+        readers.find_file(str(tmp_path), "dev.tsv", "dev.csv")

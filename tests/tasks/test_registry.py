@@ -3,6 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.examples.readers import Columns, TextExample
 from bert_tf.tasks import metrics, registry
 
 PARSES = "p\tp\tp\tp"
@@ -264,3 +265,55 @@ def test_labels_of_a_trained_model():
         rte.with_labels(["not_entailment", "entailment"], num_texts=2)
     with pytest.raises(InputError, match="trained on 1 texts"):
         rte.with_labels(rte.labels, num_texts=1)
+
+
+def test_a_near_name_is_suggested():
+    with pytest.raises(InputError, match="Did you mean mrpc. Leave --task_name out for your own"):
+        registry.get("MRCP")
+
+
+@pytest.mark.parametrize("missing", ["matched", "mismatched"])
+def test_a_split_is_read_as_far_as_its_files_are_there(tmp_path, capsys, missing):
+    data_dir = fill(tmp_path, "mnli")
+    (tmp_path / f"dev_{missing}.tsv").unlink()
+    ((name, examples),) = registry.get("mnli").read("dev", data_dir)
+    assert name == ({"matched", "mismatched"} - {missing}).pop() and len(examples) == 2
+    shown = capsys.readouterr().out
+    assert shown == f"dev_{missing}.tsv is not in --data_dir={data_dir}: dev is {name} alone.\n"
+
+
+def test_a_split_without_any_file_is_refused(tmp_path):
+    (tmp_path / "train.tsv").touch()
+    with pytest.raises(InputError, match="dev_matched.tsv .*which holds: train.tsv"):
+        registry.get("mnli").read("dev", str(tmp_path))
+
+
+def test_own_files_with_named_columns(tmp_path):
+    train, test = tmp_path / "reviews.csv", tmp_path / "new.tsv"
+    train.write_text('id,stars,review,title\n7,5,"Good, cheap.",Fine\n9,1,Bad.,No\n')
+    test.write_text("title\treview\tid\nOh\tWell.\t11\n")
+    columns = Columns(text_a="title", text_b="review", label="stars", row_id="id")
+    own = registry.own_data("classify", columns, {"train": str(train), "test": str(test)})
+    task = own.fitted(None)
+    assert (task.labels, task.num_texts) == (("1", "5"), 2)
+    ((_, examples),) = task.read("train", None)
+    assert examples[0] == TextExample("7", "Fine", "Good, cheap.", "5")
+    ((_, examples),) = task.read("test", None)
+    assert examples == [TextExample("11", "Oh", "Well.")]
+    trained = own.with_labels(["1", "5"], num_texts=2)
+    assert (trained.labels, trained.test_columns) == (task.labels, task.test_columns)
+    with pytest.raises(InputError, match="trained on 1 texts and labels"):
+        own.with_labels(["1", "5"], num_texts=1)
+
+
+def test_own_data_may_be_csv(tmp_path):
+    (tmp_path / "train.csv").write_text("label,text_a\nham,a\nspam,b\n")
+    assert registry.own_data("classify").fitted(str(tmp_path)).labels == ("ham", "spam")
+    with pytest.raises(InputError, match="dev.tsv or dev.csv is not in"):
+        registry.own_data("classify").read("dev", str(tmp_path))
+
+
+def test_the_overview_has_a_line_for_each_task():
+    head, *lines = registry.overview().splitlines()
+    assert [line.split()[0] for line in lines] == list(registry.REGISTRY)
+    assert max(map(len, lines)) <= 80

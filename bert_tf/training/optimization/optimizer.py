@@ -37,7 +37,7 @@ class Optimizer(tf.Module, abc.ABC):
       groups: of each variable.
       weight_decay_rate: decay per update and unit learning rate, of the variables that decay.
       bias_correction: whether the moments are corrected for starting at 0.
-      max_grad_norm: global norm that gradients are clipped to.
+      max_grad_norm: global norm that gradients are clipped to; 0: they are not clipped.
       loss_scale: for layers that compute in float16, or None.
     """
 
@@ -97,7 +97,7 @@ class Optimizer(tf.Module, abc.ABC):
         norm = tf.linalg.global_norm(gradients)
         if self.loss_scale is not None:
             norm = norm / self.loss_scale.value
-        factor = self.max_grad_norm / tf.maximum(norm, self.max_grad_norm)
+        factor = self._clipping_factor(norm)
         is_good = tf.math.is_finite(norm)
         if self.loss_scale is None:
             clipped = [gradient * factor for gradient in gradients]
@@ -126,6 +126,12 @@ class Optimizer(tf.Module, abc.ABC):
             update_all, args=(clipped, self._step(update, is_good), is_good)
         )
         return norm
+
+    def _clipping_factor(self, norm: tf.Tensor) -> tf.Tensor:
+        """What gradients of this global norm are multiplied by."""
+        if not self.max_grad_norm:
+            return tf.ones_like(norm)
+        return self.max_grad_norm / tf.maximum(norm, self.max_grad_norm)
 
     def _updates_made(self, update: tf.Tensor) -> tf.Tensor:
         """Number of the update without skipped ones."""

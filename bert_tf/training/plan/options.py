@@ -25,7 +25,9 @@ class PlanOptions:
         "A TPU slice (v5e-256, v5p-128, v6e-8, v3-32), GPUs (h100x8, a100x8, t4), or cpu: this "
         "machine.",
     )
-    bert_config_file: str = option(REQUIRED, "bert_config.json (or Hugging Face config.json).")
+    bert_config_file: str = option(
+        REQUIRED, "bert_config.json (or Hugging Face config.json).", is_path=True
+    )
     phases: str | None = _of_pretraining("phases")
     max_seq_length: int = _of_pretraining("max_seq_length")
     num_train_steps: int = _of_pretraining("num_train_steps")

@@ -140,6 +140,21 @@ def test_compiled_by_xla_it_is_the_same(kind):
     np.testing.assert_allclose(compiled_norms, norms, rtol=1e-6)
 
 
+@pytest.mark.parametrize("loss_scale", [None, LossScale])
+def test_a_norm_of_0_switches_clipping_off(loss_scale):
+    weights, gradients = data()
+    if loss_scale:
+        scale = loss_scale().value.numpy()
+        gradients = [{name: value * scale for name, value in each.items()} for each in gradients]
+    off, norms, _ = train(AdamW, weights, gradients, max_grad_norm=0.0, loss_scale=loss_scale)
+    never, same_norms, _ = train(
+        AdamW, weights, gradients, max_grad_norm=1e30, loss_scale=loss_scale
+    )
+    assert min(norms) > SETTINGS["max_grad_norm"] and norms == same_norms
+    for name in weights:
+        np.testing.assert_array_equal(off[name], never[name], err_msg=name)
+
+
 @pytest.mark.parametrize("kind", [AdamW, LAMB])
 def test_the_norm_is_that_before_clipping(kind):
     weights, gradients = data()

@@ -1,0 +1,43 @@
+"""The groups of flags in --help, by flag name: a name means the same in every script."""
+
+# Required flags come first, whatever their group; flags in no group come last.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Common": (
+        *("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file"),
+        *("init_checkpoint", "do_train", "do_eval", "do_predict", "dry_run", "num_train_epochs"),
+        *("num_train_steps", "train_batch_size", "learning_rate", "max_seq_length"),
+        *("example_type", "dupe_factor", "num_workers", "hardware", "phases"),
+    ),
+    "Own data": (
+        *("text_column", "text_b_column", "label_column", "id_column", "task_type"),
+        *("input_format", "text_field", "language", "segmented_text"),
+    ),
+    "Model and text": (
+        *("bert_config_file", "vocab_file", "do_lower_case", "doc_stride", "max_query_length"),
+        *("version_2_with_negative", "objective"),
+    ),
+    "Masks": (
+        *("mask", "mask_granularity", "do_whole_word_mask", "max_ngram", "masked_lm_prob"),
+        *("mask_prob", "random_prob", "max_predictions_per_seq", "dynamic_masking"),
+    ),
+    "Optimization": (
+        *("num_warmup_steps", "warmup_proportion", "lr_schedule", "lr_power", "lr_end_ratio"),
+        *("optimizer", "weight_decay_rate", "adam_bias_correction", "max_grad_norm"),
+        *("random_seed", "max_train_examples"),
+    ),
+    "Evaluation and prediction": (
+        *("eval_input_file", "eval_batch_size", "max_eval_steps", "predict_batch_size"),
+        *("max_predict_examples", "n_best_size", "max_answer_length"),
+        *("null_score_diff_threshold", "verbose_logging"),
+    ),
+    "Saving and logging": ("save_checkpoints_steps", "keep_training_state", "log_steps"),
+    "Speed and memory": (
+        *("dtype", "num_micro_batches", "gradient_accumulation_steps", "length_buckets"),
+        *("jit_compile", "recompute", "iterations_per_loop"),
+    ),
+    "Records": ("short_seq_prob", "pad_to_max_seq_length", "scratch_dir"),
+    "Devices": (
+        *("distribution_strategy", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "master"),
+        *("num_tpu_cores",),
+    ),
+}
