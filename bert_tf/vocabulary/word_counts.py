@@ -71,7 +71,7 @@ def count(
     num_bytes = 0
     with tempfile.TemporaryDirectory(prefix="word_counts.") as directory:
         sums = _Sums(directory, max_words_in_memory)
-        progress = Progress("Counting words", None, "bytes", unit_scale=True)
+        progress = Progress("Counting words", None, "bytes")
         for counts, size in _mapped(work, _units(paths, options), options.num_workers):
             sums.add(counts)
             num_bytes += size

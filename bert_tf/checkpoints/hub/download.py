@@ -231,7 +231,7 @@ def _write(response: httpx2.Response, part: str, start: int, wanted: Source) -> 
                 file.write(chunk)
                 if not bar and num_bytes >= _SHOWN_FROM:
                     name = urllib.parse.urlsplit(wanted.url).path.rpartition("/")[2]
-                    bar = Progress(name, num_bytes, "bytes", done=start, unit_scale=True)
+                    bar = Progress(name, num_bytes, "bytes", done=start)
                     stack.callback(bar.close)
                 if bar:
                     bar.advance(len(chunk))

@@ -125,7 +125,7 @@ def _hashed(formats: dict[str, str]) -> list[Input]:
       formats: from path to format.
     """
     total = sum(map(os.path.getsize, formats))
-    progress = Progress("hash", total, "bytes", unit_scale=True)
+    progress = Progress("hash", total, "bytes")
     corpus: list[Input] = []
     for path, text_format in formats.items():
         digest = hashlib.sha256()
@@ -199,7 +199,7 @@ class _Build:
         headers: dict[Key, Any] = {}
         num_bytes: dict[Key, int] = {}
         total = sum(each["bytes"] for each in self._corpus)
-        progress = Progress("tokenize", total, "bytes", unit_scale=True)
+        progress = Progress("tokenize", total, "bytes")
 
         def missing() -> Iterator[tuple[Key, Unit]]:
             for number, each in enumerate(self._corpus):
@@ -237,7 +237,7 @@ class _Build:
     ) -> ExampleCounts:
         """Stage 2."""
         num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
-        progress = Progress("draw", sum(num_bytes.values()), "bytes", unit_scale=True)
+        progress = Progress("draw", sum(num_bytes.values()), "bytes")
         headers: dict[Any, Any] = {run: scratch.header(self._parts.rows(run)) for run in runs}
         missing = [run for run, header in headers.items() if not header]
         done = [run for run, header in headers.items() if header]
