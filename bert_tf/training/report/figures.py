@@ -56,8 +56,9 @@ class Curve:
 
     @property
     def last(self) -> str:
-        """The last finite value as text."""
-        finite = [value for value in self.values if math.isfinite(value)]
+        """The last finite value as text: that of the training, or else of an evaluation."""
+        values = self.values or self.held_out_values
+        finite = [value for value in values if math.isfinite(value)]
         return f"last {number(finite[-1], self.is_share)}" if finite else "never finite"
 
 

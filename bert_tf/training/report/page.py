@@ -7,6 +7,7 @@ and needs nothing else to be looked at.
 """
 
 import dataclasses
+import itertools
 import math
 import os
 import statistics
@@ -17,14 +18,13 @@ from typing import Any
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from bert_tf.formatting import duration
 from bert_tf.training.monitoring.history import History
-from bert_tf.training.monitoring.throughput import duration
-from bert_tf.training.report import run_files
+from bert_tf.training.report import evaluation, run_files
 from bert_tf.training.report.figures import Curve, Mark, svg
-from bert_tf.training.report.rendering import number, render, words
+from bert_tf.training.report.rendering import is_share, number, render, shown, words
 
 NAME = "report.html"
-_MAX_EVALUATIONS = 20
 _TITLES = {
     "pretrain": "Pre-training",
     "classify": "Classification",
@@ -33,10 +33,13 @@ _TITLES = {
 }
 # Endings of the values' names, in the order of their figures; others come last.
 _ORDER = (
-    *("loss", "accuracy", "exact_spans", "learning_rate", "_norm", "loss_scale"),
+    *("loss", "accuracy", "exact_spans", "f1", "exact_match", "exact", "matthews", "pearson"),
+    *("spearman", "mismatched", "learning_rate", "_norm", "loss_scale"),
     *("tokens_per_second", "real_share", "mfu", "_per_second"),
 )
-_SHARES = ("accuracy", "exact_spans", "share", "mfu")
+# Of evaluations alone: metrics for the head of the page, and counts, which have no figure.
+_METRICS = ("f1", "exact_match", "exact", "matthews", "pearson", "spearman")
+_COUNT = "total"
 # What follows from the step alone has nothing to smooth.
 _NOT_SMOOTHED = ("learning_rate", "loss_scale")
 
@@ -45,7 +48,7 @@ _NOT_SMOOTHED = ("learning_rate", "loss_scale")
 class ReportOptions:
     """Flags of `python -m bert_tf.training.report`."""
 
-    directory: str = option(REQUIRED, "The --output_dir of a training run.")
+    directory: str = option(REQUIRED, "The --output_dir of a training run.", is_path=True)
 
 
 def main(options: ReportOptions) -> None:
@@ -84,7 +87,9 @@ def page(run: run_files.Run) -> str:
         subtitle=_subtitle(run.config),
         tiles=[*_amounts(run.history), *_speeds(run.history), *_last_evaluation(run.history)],
         figures=list(_figures(run.history)),
-        evaluations=_evaluations(run.history.evaluations()),
+        evaluations=evaluation.by_update(run.history),
+        compared=evaluation.last_and_best(run.results),
+        confusion=evaluation.confusion(run),
         starts=[_start(line) for line in starts],
         phases=_phases(run.history.phases()),
         settings=[(title, values) for title, values in settings.items() if values],
@@ -107,10 +112,6 @@ def _subtitle(config: dict[str, Any]) -> str:
     return ", ".join(f"{config[name]:,} {word}" for name, word in names.items() if name in config)
 
 
-def _shown(name: str, value: float) -> str:
-    return number(value, is_share=name.endswith(_SHARES))
-
-
 def _amounts(history: History) -> Iterator[tuple[str, str]]:
     yield "updates", f"{history.last_step:,}"
     yield "time", duration(history.seconds)
@@ -123,21 +124,22 @@ def _speeds(history: History) -> Iterator[tuple[str, str]]:
     for name in ("tokens_per_second", "real_share", "mfu"):
         values = [value for value in history.series(name)[1] if math.isfinite(value)]
         if values:
-            yield f"{words(name)}, median", _shown(name, statistics.median(values))
+            yield f"{words(name)}, median", shown(name, statistics.median(values))
 
 
 def _last_evaluation(history: History) -> Iterator[tuple[str, str]]:
     evaluations = history.evaluations()
     last = evaluations[max(evaluations)] if evaluations else {}
     for name, value in last.items():
-        if name.endswith(("loss", "accuracy")):
-            yield f"{words(name)}, held-out", _shown(name, value)
+        if name.endswith(("loss", "accuracy")) or name in _METRICS:
+            yield f"{words(name)}, held-out", shown(name, value)
 
 
 def _figures(history: History) -> Iterator[dict[str, str]]:
     last_step, evaluations = max(1, history.last_step), history.evaluations()
     marks = [*_restarts(history), *_phase_starts(history)]
-    for name in sorted(history.names(), key=_rank):
+    names = dict.fromkeys(itertools.chain(history.names(), *evaluations.values()))
+    for name in sorted((name for name in names if not name.endswith(_COUNT)), key=_rank):
         held_out = {step: each[name] for step, each in evaluations.items() if name in each}
         steps, values = history.series(name)
         curve = Curve(
@@ -146,7 +148,7 @@ def _figures(history: History) -> Iterator[dict[str, str]]:
             values=values,
             held_out_steps=sorted(held_out),
             held_out_values=[held_out[step] for step in sorted(held_out)],
-            is_share=name.endswith(_SHARES),
+            is_share=is_share(name),
             is_smoothed=name not in _NOT_SMOOTHED,
         )
         yield {"title": curve.title, "last": curve.last, "svg": svg(curve, marks, last_step)}
@@ -173,26 +175,8 @@ def _phase_starts(history: History) -> Iterator[Mark]:
         yield Mark(line["step"], "phase", label, f"after update {line['step']:,}: {sizes}")
 
 
-def _evaluations(evaluations: dict[int, dict[str, float]]) -> dict[str, list[Any]]:
-    steps = sorted(evaluations)[-_MAX_EVALUATIONS:]
-    return _table(
-        "Update",
-        [
-            (step, {name: _shown(name, value) for name, value in evaluations[step].items()})
-            for step in steps
-        ],
-    )
-
-
-def _phases(lines: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return _table("After update", [(line["step"], line["sizes"]) for line in lines])
-
-
-def _table(first: str, lines: list[tuple[int, dict[str, Any]]]) -> dict[str, list[Any]]:
-    """A row for each step and a column for each name; empty without lines."""
-    names = list(dict.fromkeys(name for _, values in lines for name in values))
-    rows = [[f"{step:,}", *(values.get(name, "") for name in names)] for step, values in lines]
-    return {"header": [first, *map(words, names)], "rows": rows} if lines else {}
+def _phases(lines: list[dict[str, Any]]) -> evaluation.Table:
+    return evaluation.table("After update", [(line["step"], line["sizes"]) for line in lines])
 
 
 def _start(line: dict[str, Any]) -> list[str]:

@@ -8,7 +8,22 @@ import functools
 import os
 from typing import Any
 
-_WORDS = {"lm": "LM", "mfu": "Model FLOP utilisation"}
+from bert_tf import formatting
+
+# Names, and parts of names, that are not words.
+_WORDS = {
+    "lm": "LM",
+    "mfu": "Model FLOP utilisation",
+    "real_share": "Share of tokens that are not padding",
+    "exact_spans": "Answers with right start and end",
+    "f1": "F1",
+    "matthews": "Matthews correlation",
+    "pearson": "Pearson correlation",
+    "spearman": "Spearman correlation",
+    "HasAns": "questions with an answer:",
+    "NoAns": "questions without an answer:",
+}
+_SHARES = ("accuracy", "exact_spans", "share", "mfu")  # endings of names
 
 
 def render(template: str, **values: Any) -> str:
@@ -33,15 +48,20 @@ def _environment() -> Any:
 def number(value: float, is_share: bool = False) -> str:
     """A value in few characters: 4.217, 1.5 M, 1e-4, 43.2 %."""
     if is_share:
-        return f"{100 * value:.3g} %"
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size:
-            unit = 1e3 if letter == "k" else size
-            return f"{value / unit:.4g} {letter}"
-    if value and abs(value) < 1e-3:
-        digits, power = f"{value:.2e}".split("e")
-        return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
-    return f"{value:.4g}"
+        return formatting.percent(value)
+    if abs(value) < 1e4:
+        return formatting.number(value)
+    return formatting.abbreviated(value, digits=4)
+
+
+def is_share(name: str) -> bool:
+    """Whether a value of that name is a share, shown in per cent."""
+    return name.endswith(_SHARES)
+
+
+def shown(name: str, value: float) -> str:
+    """The value of that name as text."""
+    return number(value, is_share(name))
 
 
 def words(name: str) -> str:

@@ -123,7 +123,7 @@ def test_every_value_has_its_figure_and_losses_come_first(page):
         "Gradient norm by update",
         "Parameter norm by update",
         "Tokens per second by update",
-        "Real share by update",
+        "Share of tokens that are not padding by update",
         "Model FLOP utilisation by update",
         "Odd by update",
     ]
@@ -147,6 +147,26 @@ def test_held_out_values_are_in_the_figure_of_the_same_name(page):
     assert "held-out after 30: 12.5 %" in page.texts_in("title")
 
 
+def test_a_metric_of_evaluations_alone_has_a_figure_of_points(directory):
+    lines = [
+        line(4, event="evaluation", metrics={"f1": 0.5, "NoAns_f1": 0.25, "NoAns_total": 3}),
+        line(8, event="evaluation", metrics={"f1": 0.75, "NoAns_f1": 0.5, "NoAns_total": 3}),
+    ]
+    text = "".join(json.dumps(each) + "\n" for each in [line(2, loss=3.0), *lines])
+    (directory / "metrics.jsonl").write_text(text)
+    report.write(directory)
+    page = Page((directory / "report.html").read_text(encoding="utf-8"))
+    figures = [attributes["aria-label"] for attributes in page.with_class("svg", "curve")]
+    assert figures == [
+        "Loss by update",
+        "F1 by update",
+        "Questions without an answer: F1 by update",
+    ]
+    assert "held-out after 8: 0.75" in page.texts_in("title")
+    assert "last 0.75" in page.texts_in("span")
+    assert "F1, held-out" in page.texts_in("span")
+
+
 def test_names_from_files_are_text(page):
     assert page.texts_in("h1") == [f"Pre-training: {NASTY}"]
     assert NASTY in page.texts_in("td")
@@ -165,7 +185,7 @@ def test_tables_hold_results_settings_and_machine(page):
 def test_the_head_and_its_tiles(page):
     assert page.texts_in("span")[0] == "complete"
     # 30 seconds of the first process, and 20 of the second.
-    assert page.texts_in("b")[:6] == ["40", "50 s", "28.5 M", "1000", "90 %", "50 %"]
+    assert page.texts_in("b")[:6] == ["40", "50 s", "28.5 M", "1,000", "90 %", "50 %"]
 
 
 def test_the_cursor_finds_its_readings(page):
