@@ -265,7 +265,7 @@ def test_progress_counts_what_was_there(server, path, monkeypatch):
     shown = []
 
     class Shown:
-        def __init__(self, label, total, unit, done, unit_scale):
+        def __init__(self, label, total, unit, done):
             shown.append((label, total, done))
 
         def advance(self, amount):
