@@ -1,6 +1,6 @@
-"""A small pre-training set-up, run_pretraining.py on it in processes of its own, what they leave.
+"""A small set-up for training, the scripts on it in processes of their own, what they leave.
 
-What `training_equality` and `training_interruption` share.
+What `training_equality`, `fine_tuning_equality` and `training_interruption` share.
 """
 
 import contextlib
@@ -50,13 +50,36 @@ class Material:
 
 
 def prepare(directory, text, num_tokens, hidden_size=64):
-    """Makes the material from a text: a vocabulary learnt from it, two layers with dropout 0.1.
+    """Makes the material of a pre-training from a text: `prepare_model`, and records.
 
     Args:
       directory: pathlib.Path.
       text: str, a file of sentences.
       num_tokens: iterable of int, lengths to make records of.
       hidden_size: int.
+    """
+    vocab_file = prepare_model(directory, text, max(num_tokens), hidden_size)
+    records = {length: directory / f"of_{length}" / "0.tfrecord" for length in num_tokens}
+    for length, path in records.items():
+        child_process.run(
+            [sys.executable, "create_pretraining_data.py", f"--input_file={text}"]
+            + [f"--output_file={path}", f"--vocab_file={vocab_file}", "--dupe_factor=1"]
+            + [f"--max_seq_length={length}", "--short_seq_prob=0.5", "--num_workers=1"]
+        )
+    return Material(directory, records)
+
+
+def prepare_model(directory, text, num_tokens, hidden_size=64):
+    """Writes vocab.txt, learnt from a text, and bert_config.json: two layers with dropout 0.1.
+
+    Args:
+      directory: pathlib.Path.
+      text: str, a file of sentences.
+      num_tokens: int, the longest row.
+      hidden_size: int.
+
+    Returns:
+      pathlib.Path of the vocabulary.
     """
     vocab_file = directory / "vocab.txt"
     child_process.run(
@@ -69,29 +92,23 @@ def prepare(directory, text, num_tokens, hidden_size=64):
         "num_hidden_layers": 2,
         "num_attention_heads": 2,
         "intermediate_size": 4 * hidden_size,
-        "max_position_embeddings": max(num_tokens),
+        "max_position_embeddings": num_tokens,
         "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.1,
     }
     (directory / "bert_config.json").write_text(json.dumps(config))
-    records = {length: directory / f"of_{length}" / "0.tfrecord" for length in num_tokens}
-    for length, path in records.items():
-        child_process.run(
-            [sys.executable, "create_pretraining_data.py", f"--input_file={text}"]
-            + [f"--output_file={path}", f"--vocab_file={vocab_file}", "--dupe_factor=1"]
-            + [f"--max_seq_length={length}", "--short_seq_prob=0.5", "--num_workers=1"]
-        )
-    return Material(directory, records)
+    return vocab_file
 
 
-def start(flags, log_file, num_devices=1, task=None):
-    """Starts run_pretraining.py.
+def start(flags, log_file, num_devices=1, task=None, script="run_pretraining.py"):
+    """Starts a script that trains.
 
     Args:
       flags: list of str.
       log_file: pathlib.Path, gets what it prints, behind what is there.
       num_devices: int, replicas on logical CPU devices.
       task: dict, TF_CONFIG of one of several processes, or None.
+      script: str.
 
     Returns:
       `subprocess.Popen`.
@@ -101,7 +118,7 @@ def start(flags, log_file, num_devices=1, task=None):
         environment["TF_CONFIG"] = json.dumps(task)
     if num_devices > 1:
         flags = [*flags, "--distribution_strategy=mirrored"]
-    command = [sys.executable, "-c", _WITH_DEVICES, str(num_devices), "run_pretraining.py", *flags]
+    command = [sys.executable, "-c", _WITH_DEVICES, str(num_devices), script, *flags]
     with open(log_file, "ab") as file:
         return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
 
@@ -128,7 +145,7 @@ def finish(processes, log_file):
     """Waits for processes that are to end well."""
     if any([process.wait() for process in processes]):
         end = log_file.read_text(encoding="utf-8", errors="replace")[-3000:]
-        raise InputError(f"run_pretraining.py failed; the end of {log_file}:\n{end}")
+        raise InputError(f"The training failed; the end of {log_file}:\n{end}")
 
 
 def weights(output_dir):

@@ -3,6 +3,7 @@
 Files in `--output_dir` in addition to those of a model directory:
 
     eval_results.txt    metrics of the last and of the best weights on the dev set
+    report.html         curves of the training, metrics and mistakes on the dev set
     test_results.tsv    probability of each label for each row of the test set, as released
     predictions.tsv     the same rows with id and predicted label, under a header
 """
@@ -11,18 +12,21 @@ import functools
 import os
 from collections.abc import Sequence
 
-import keras
 import numpy as np
 
-from bert_tf import files, flagging
-from bert_tf.options import Classifier
+from bert_tf import files
+from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks import metrics, registry
-from bert_tf.training import classifier_data, finetune, setup
+from bert_tf.training import classifier_data, finetune, setup, trained_weights
 from bert_tf.training.classifier_data import ClassifierData, Labelled, Splits
+from bert_tf.training.inputs import announce
+from bert_tf.training.monitoring.scores import Evaluation, Scores
 from bert_tf.training.predict import Predictor
+from bert_tf.training.resume import full_disk
 from bert_tf.training.step import objectives
 
 _OBJECTIVES = {"classify": objectives.CLASSIFICATION, "regress": objectives.REGRESSION}
+_MAX_LABELS = 20  # of a confusion matrix that can be read
 
 
 def run(options: Classifier) -> None:
@@ -34,27 +38,45 @@ def run(options: Classifier) -> None:
     run_on(classifier_data.read(options))
 
 
+@full_disk.explained
 def run_on(given: ClassifierData) -> None:
     """`run` on what was read and checked."""
     inputs, task, data, directory = given.inputs, given.task, given.splits, given.directory
     options = inputs.options
     strategy = setup.set_up_devices(options)
-    flagging.announce(options)
-    results = {}
+    announce(options)
     if options.do_train:
         results = _train(setup.Run(inputs, strategy, directory), task, data)
+        if results:
+            finetune.write_results(options.output_dir, results)
     if options.do_predict or not options.do_train:
-        model = setup.trained_model(inputs, directory)
-    if options.do_eval and not options.do_train:
-        scores = _evaluate(task, data["dev"], options.eval_batch_size, model)
-        results = {f"eval_{name}": value for name, value in scores.items()}
+        _use_trained(given)
+    if options.do_train:
+        finetune.write_report(options.output_dir)
+
+
+def _use_trained(given: ClassifierData) -> None:
+    """Evaluates weights that are there, unless the training has; predicts with the best ones."""
+    options, task, data = given.inputs.options, given.task, given.splits
+    is_evaluated = options.do_eval and not options.do_train
+    scores = Scores(given.directory.path, task.main_metric)
+    results: dict[str, float] = {}
+    for weights in trained_weights.find(
+        given.inputs, given.directory, scores, with_last=is_evaluated
+    ):
+        predictor = weights.predictor
+        if is_evaluated:
+            found = _evaluate(task, data["dev"], options.eval_batch_size, predictor)
+            results |= weights.results(found.metrics, "eval_")
     if results:
         finetune.write_results(options.output_dir, results)
     if options.do_predict:
-        _predict(task, model, data["test"], options)
+        _predict(task, predictor, data["test"], options)
 
 
-def _train(run: setup.Run[Classifier], task: registry.Task, data: Splits) -> dict[str, float]:
+def _train(
+    run: setup.Run[TextClassification], task: registry.Task, data: Splits
+) -> dict[str, float]:
     """Trains to the end; returns the scores of the last and the best weights."""
     options = run.inputs.options
     (train_set,) = data["train"]
@@ -67,18 +89,32 @@ def _train(run: setup.Run[Classifier], task: registry.Task, data: Splits) -> dic
 
 
 def _evaluate(
-    task: registry.Task, sets: Sequence[Labelled], batch_size: int, model: keras.Model
-) -> dict[str, float]:
-    """Metrics over all sets of the dev split; those after the first carry the set's name."""
-    predictor = Predictor(model)
-    results: dict[str, float] = {}
+    task: registry.Task, sets: Sequence[Labelled], batch_size: int, predictor: Predictor
+) -> Evaluation:
+    """Metrics over all sets of the dev split; those after the first carry the set's name.
+
+    The confusion matrix is that of the first set.
+    """
+    found = Evaluation({})
     for labelled in sets:
         logits = predictor.logits(labelled.rows, batch_size, "evaluate")
-        scores = metrics.evaluate(task, _answers(task, logits), labelled.references)
-        scores["loss"] = _mean_loss(task, logits, labelled.references)
-        suffix = f"_{labelled.name}" if results else ""
-        results |= {f"{name}{suffix}": value for name, value in scores.items()}
-    return results
+        answers, references = _answers(task, logits), labelled.references
+        scores = metrics.evaluate(task, answers, references)
+        scores["loss"] = _mean_loss(task, logits, references)
+        if not found.metrics:
+            found = Evaluation(scores, _confusion(task, answers, references))
+        else:
+            found.metrics.update({f"{name}_{labelled.name}": v for name, v in scores.items()})
+    return found
+
+
+def _confusion(task: registry.Task, answers: np.ndarray, references: np.ndarray) -> list[list[int]]:
+    """See `Evaluation.confusion`."""
+    num_labels = len(task.labels)
+    if not 1 < num_labels <= _MAX_LABELS:
+        return []
+    pairs = np.bincount(references * num_labels + answers, minlength=num_labels**2)
+    return pairs.reshape(num_labels, num_labels).tolist()
 
 
 def _answers(task: registry.Task, logits: np.ndarray) -> np.ndarray:
@@ -98,10 +134,9 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def _predict(
-    task: registry.Task, model: keras.Model, sets: Sequence[Labelled], options: Classifier
+    task: registry.Task, predictor: Predictor, sets: Sequence[Labelled], options: TextClassification
 ) -> None:
     """Writes the two prediction files of each test set."""
-    predictor = Predictor(model)
     for labelled in sets:
         logits = predictor.logits(labelled.rows, options.predict_batch_size)
         scores = logits if task.kind == "regress" else np.exp(log_softmax(logits))
