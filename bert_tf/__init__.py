@@ -51,6 +51,9 @@ def __getattr__(name: str) -> object:
     import importlib
 
     value = getattr(importlib.import_module(_MODULES[name]), name)
+    if name != "BertConfig":
+        # The first name registers every class with Keras, which can load a .keras file then.
+        importlib.import_module("bert_tf.library.loading")
     globals()[name] = value
     return value
 

@@ -2,14 +2,14 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import checkpoints
+from bert_tf import checkpoints, features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
@@ -18,6 +18,7 @@ from bert_tf.library.encoder import Encoder
 from bert_tf.library.tokenizer import Tokenizer
 
 _BATCH_SIZE = 32  # Keras' own default
+_TARGETS, _WEIGHTS = "labels", "weights"
 
 
 class TextModel(keras.Model):
@@ -134,11 +135,12 @@ class TextModel(keras.Model):
                 validation_split=validation_split,
                 **kwargs,
             )
-        data = self._columns(x, y, sample_weight)
+        rows = self._rows(x, y, sample_weight)
         if validation_split and validation_data is None:
-            data, validation_data = _split(data, validation_split)
-            validation_data = self._data_set(validation_data, batch_size)
-        data_set = self._data_set(data, batch_size, shuffle=kwargs.pop("shuffle", True))
+            rows, held_out = _split(rows, validation_split)
+            validation_data = _data_set(held_out, batch_size)
+        self._build_optimizer()
+        data_set = _data_set(rows, batch_size, shuffle=kwargs.pop("shuffle", True))
         return super().fit(data_set, validation_data=validation_data, shuffle=False, **kwargs)
 
     def evaluate(
@@ -153,7 +155,7 @@ class TextModel(keras.Model):
         """`keras.Model.evaluate`, which also takes texts and labels in lists."""
         y = self._checked_targets(x, y)
         if texts.are_plain(x):
-            data_set = self._data_set(self._columns(x, y, sample_weight), batch_size)
+            data_set = _data_set(self._rows(x, y, sample_weight), batch_size)
             return super().evaluate(data_set, **kwargs)
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
@@ -168,9 +170,9 @@ class TextModel(keras.Model):
             return super().predict(x, batch_size=batch_size, **kwargs)
         given = texts.read(x)
         rows = self.tokenizer.pack(given)
-        batches = batching.length_batches(rows.lengths, batch_size or _BATCH_SIZE)
-        outputs = super().predict(_Batches(rows, batches), **kwargs)
-        order = np.argsort(np.concatenate(batches))
+        by_length = np.argsort(-rows.lengths, kind="stable")
+        outputs = super().predict(_data_set(_selected(rows, by_length), batch_size), **kwargs)
+        order = np.argsort(by_length)
         outputs = keras.tree.map_structure(lambda array: array[order], outputs)
         return keras.tree.map_structure(lambda x: x[0], outputs) if given.is_one else outputs
 
@@ -193,64 +195,65 @@ class TextModel(keras.Model):
         x, y, *weights = data
         y = self._checked_targets(x, y)
         if texts.are_plain(x):
-            return self._data_set(self._columns(x, y, *weights), batch_size)
+            return _data_set(self._rows(x, y, *weights), batch_size)
         return x, y, *weights
 
-    def _columns(self, x: Any, y: Any, sample_weight: Any = None) -> list[Any]:
-        """Arrays of equal length: texts, or a tuple of them, then targets, then weights if any."""
+    def _rows(self, x: texts.Texts, y: Any, sample_weight: Any = None) -> batching.Rows:
+        """Packed texts with their targets and, if there are any, their weights."""
         given = texts.read(x)
-        columns = tuple(np.array([_bytes(text) for text in c], object) for c in given.columns)
-        data: list[Any] = [columns if given.second is not None else columns[0], np.asarray(y)]
+        labels = {_TARGETS: np.asarray(y)}
         if sample_weight is not None:
-            data.append(np.asarray(sample_weight))
-        for what, values in zip(("labels", "weights"), data[1:], strict=False):
+            labels[_WEIGHTS] = np.asarray(sample_weight, np.float32)
+        for what, values in labels.items():
             if len(values) != len(given):
                 raise ValueError(f"There are {len(given)} texts and {len(values)} {what}.")
-        return data
+        return dataclasses.replace(self.tokenizer.pack(given), labels=labels)
 
-    def _data_set(
-        self, data: list[Any], batch_size: int | None, shuffle: bool = False
-    ) -> tf.data.Dataset:
-        """Batches of ids, each padded to its own longest row."""
-        data_set = tf.data.Dataset.from_tensor_slices(tuple(data))
-        if shuffle:
-            data_set = data_set.shuffle(len(data[1]))
-        data_set = data_set.batch(batch_size or _BATCH_SIZE)
-        data_set = data_set.map(lambda x, *rest: (self.tokenizer(x), *rest), tf.data.AUTOTUNE)
-        options = tf.data.Options()
-        by_data = tf.data.experimental.AutoShardPolicy.DATA  # there are no files to share out
-        options.experimental_distribute.auto_shard_policy = by_data
-        return data_set.prefetch(tf.data.AUTOTUNE).with_options(options)
+    def _build_optimizer(self) -> None:
+        """Makes the optimizer's variables before the update is traced, which is then done once."""
+        if self.compiled and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
 
 
-class _Batches(keras.utils.PyDataset):
-    """Batches of rows in memory, each padded to its own longest row."""
+def _data_set(
+    rows: batching.Rows, batch_size: int | None, shuffle: bool = False
+) -> tf.data.Dataset:
+    """Batches of rows, each padded to its own longest row, in a new order every time if asked."""
+    size = batch_size or _BATCH_SIZE
 
-    def __init__(self, rows: batching.Rows, batches: list[batching.Ints]) -> None:
-        super().__init__()
-        self._rows, self._batches = rows, batches
+    def batches() -> Iterator[tuple]:
+        # The generator that `keras.utils.set_random_seed` seeds.
+        order = np.random.permutation(len(rows)) if shuffle else np.arange(len(rows))
+        for start in range(0, len(rows), size):
+            batch = rows.batch(order[start : start + size])
+            rest = [batch.pop(name) for name in (_TARGETS, _WEIGHTS) if name in batch]
+            yield batch, *rest
 
-    def __len__(self) -> int:
-        return len(self._batches)
+    inputs = {f.name: tf.TensorSpec([None, None], f.dtype) for f in features.ENCODER_INPUTS}
+    rest = [tf.TensorSpec([None], values.dtype) for values in rows.labels.values()]
+    data_set = tf.data.Dataset.from_generator(batches, output_signature=(inputs, *rest))
+    num_batches = -(-len(rows) // size)
+    data_set = data_set.apply(tf.data.experimental.assert_cardinality(num_batches))
+    options = tf.data.Options()
+    by_data = tf.data.experimental.AutoShardPolicy.DATA  # there are no files to share out
+    options.experimental_distribute.auto_shard_policy = by_data
+    return data_set.prefetch(tf.data.AUTOTUNE).with_options(options)
 
-    def __getitem__(self, index: int) -> tuple[batching.Batch]:
-        return (self._rows.batch(self._batches[index]),)
 
-
-def _split(data: list[Any], share: float) -> tuple[list[Any], list[Any]]:
+def _split(rows: batching.Rows, share: float) -> tuple[batching.Rows, batching.Rows]:
     """The first rows and the last `share` of them, as Keras splits off validation data."""
-    cut = int(len(data[1]) * (1.0 - share))
-    if not 0 < cut < len(data[1]):
+    cut = int(len(rows) * (1.0 - share))
+    if not 0 < cut < len(rows):
         raise ValueError(
-            f"validation_split={share} of {len(data[1])} texts leaves no text to train on or none "
+            f"validation_split={share} of {len(rows)} texts leaves no text to train on or none "
             "to validate on."
         )
-    first, last = slice(None, cut), slice(cut, None)
-    return tuple(  # type: ignore[return-value]
-        [keras.tree.map_structure(lambda column, part=part: column[part], x) for x in data]
-        for part in (first, last)
-    )
+    return _selected(rows, np.arange(cut)), _selected(rows, np.arange(cut, len(rows)))
 
 
-def _bytes(text: texts.Text) -> bytes:
-    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+def _selected(rows: batching.Rows, indices: batching.Ints) -> batching.Rows:
+    """The rows of those numbers, in that order."""
+    word_ids = [rows.word_ids[index] for index in indices]
+    type_ids = [rows.type_ids[index] for index in indices]
+    labels = {name: values[indices] for name, values in rows.labels.items()}
+    return batching.Rows(word_ids, type_ids, labels)
