@@ -6,8 +6,10 @@ terminals, reports and result files.
 
 import math
 
-_LETTERS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SMALL = 1e-4  # below it zeros are hard to count, and people write 2e-5
+_LETTERS = (
+    (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")
+)  # fmt: skip
+_SMALL = 1e-3  # below it zeros are hard to count, and people write 2e-5
 _LARGE = 1e15
 
 
@@ -15,7 +17,7 @@ def number(value: float, digits: int = 4) -> str:
     """A number with `digits` significant digits: "7.742", "0.0125", "12,346", "2e-5".
 
     Integers, and digits before the decimal point, are kept whole. An exponent appears only below
-    0.0001 and from 10^15 on.
+    0.001 and from 10^15 on.
     """
     if isinstance(value, int) or value == 0:
         return f"{int(value):,}"

@@ -11,11 +11,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from bert_tf import formatting, live_lines
+
+T = TypeVar("T")
 
 _SECONDS_BETWEEN_LINES = 10.0
 _MIN_BAR = 10  # columns
@@ -55,6 +57,7 @@ class Progress:
       has_speed: whether to show speed and time left; False where the notes say them.
       first: what takes time before the first unit is done, such as "compiling the update". It is
         shown until then, and the speed is counted from then on.
+      has_last_line: whether a plain line is printed at the end, too.
     """
 
     def __init__(
@@ -66,13 +69,14 @@ class Progress:
         *,
         has_speed: bool = True,
         first: str = "",
+        has_last_line: bool = True,
     ) -> None:
         self._label, self._total, self._unit = label, total, unit
         self._done, self._before = done, done
         self._has_speed, self._pending = has_speed, first
         self._notes: list[str] = []
         self._start = self._last_line = time.monotonic()
-        self._on_terminal = is_on_terminal()
+        self._on_terminal, self._has_last_line = is_on_terminal(), has_last_line
         self._ending = contextlib.ExitStack()
         self._ending.enter_context(_shown(self._live_line, self._print_if_due))
 
@@ -111,7 +115,7 @@ class Progress:
     def close(self) -> None:
         """Ends the display; elsewhere than on a terminal, with a last line."""
         self._ending.close()
-        if not self._on_terminal:
+        if self._has_last_line and not self._on_terminal:
             self._print_line()
 
     def _print_if_due(self) -> None:
@@ -124,13 +128,13 @@ class Progress:
         done += "" if self._unit == "bytes" else f" {self._unit}"
         if self._total:
             done += f" of {self._amount(self._total)}"
-        _print(", ".join([done, *self._speed(), *self._notes]))
+        _print(", ".join([done, *self._first(), *self._speed(), *self._notes]))
 
     def _live_line(self, columns: int) -> str:
         """The line on a terminal, with as much at its end as there is room for."""
         start = f"{self._label}: "
         if self._pending:
-            return f"{start}{self._pending} ... {_seconds(time.monotonic() - self._start)}"
+            return start + "".join(self._first())
         end = self._amount(self._done)
         if self._total:
             start += f"{100 * min(1.0, self._done / self._total):3.0f} %|"
@@ -144,6 +148,11 @@ class Progress:
         if not self._total:
             return start + end
         return live_lines.bar(start, self._done / self._total, end, columns)
+
+    def _first(self) -> Iterator[str]:
+        """What goes on before the first unit is done."""
+        if self._pending:
+            yield f"{self._pending} ... {_seconds(time.monotonic() - self._start)}"
 
     def _speed(self) -> Iterator[str]:
         """Time left and units per second, as far as they are known."""
@@ -161,6 +170,18 @@ class Progress:
         if self._unit == "bytes":
             return formatting.size(count)
         return f"{count:,}"
+
+
+def counted(items: Collection[T], label: str, unit: str) -> Iterator[T]:
+    """Yields the items and shows how many of them are done.
+
+    Args:
+      label, unit: see `Progress`.
+    """
+    with Progress(label, len(items), unit, has_last_line=False) as shown:
+        for item in items:
+            yield item
+            shown.advance()
 
 
 @contextlib.contextmanager

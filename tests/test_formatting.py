@@ -23,7 +23,9 @@ from bert_tf import formatting
         (999.96, "1,000"),
         (2e-5, "2e-5"),
         (1.234567e-7, "1.235e-7"),
-        (0.0001, "0.0001"),
+        (0.001, "0.001"),
+        (0.0001, "1e-4"),
+        (-0.00025, "-2.5e-4"),
         (3.2e20, "3.2e20"),
         (math.nan, "nan"),
         (math.inf, "inf"),
@@ -45,7 +47,16 @@ def test_shares(share, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(28_500_000, "28.5 M"), (950, "950"), (999_999, "1 M"), (1234, "1.23 k"), (0.25, "0.25")],
+    [
+        (28_500_000, "28.5 M"),
+        (950, "950"),
+        (0, "0"),
+        (999_999, "1 M"),
+        (1234, "1.23 k"),
+        (0.25, "0.25"),
+        (197e12, "197 T"),
+        (2.43e19, "24.3 E"),
+    ],
 )
 def test_abbreviated_numbers(value, text):
     assert formatting.abbreviated(value) == text

@@ -21,6 +21,7 @@ def clock(monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(progress, "repeatedly", lambda *_: contextlib.nullcontext())
     return clock
 
 

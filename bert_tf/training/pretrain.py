@@ -14,15 +14,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import flagging
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
+from bert_tf.formatting import abbreviated
 from bert_tf.options import PreTraining
-from bert_tf.progress import Progress
+from bert_tf.progress import Progress, status
 from bert_tf.records import check, manifest
 from bert_tf.records.read import stream
 from bert_tf.training import finetune, pretraining_data, pretraining_inputs, setup
-from bert_tf.training.inputs import Inputs, check_identity, deciding_options
+from bert_tf.training.inputs import Inputs, announce, check_identity, deciding_options
 from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.plan import flops, hardware, peak
@@ -58,7 +58,7 @@ def run_on(given: PretrainingInputs) -> None:
     strategy = setup.set_up_devices(options)
     for each in data:
         pretraining_data.check_batch_size(each.phase, options, strategy)
-    flagging.announce(options)
+    announce(options)
     if options.dry_run:
         check_identity(directory.path, deciding_options(options) | _identity(data, options))
         if inputs.checkpoint:
@@ -169,7 +169,7 @@ def _train(run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pr
         + (f"; resumed after step {done}." if done else "."),
         flush=True,
     )
-    meter = _new_meter(run, data, objective, done)
+    meter = _new_meter(run, data, objective, loop)
     for each, reader, end in zip(data, readers, ends, strict=True):
         first = end - each.phase.num_steps
         if loop.step >= end:
@@ -188,9 +188,9 @@ def _train(run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pr
 
 
 def _new_meter(
-    run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pretraining, done: int
+    run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pretraining, loop: Loop
 ) -> Meter:
-    inputs = run.inputs
+    inputs, done = run.inputs, loop.step
     flops_per_token = []
     for each in data:
         length, num_predictions = _sizes(each, objective)
@@ -199,8 +199,17 @@ def _new_meter(
                 inputs.config, length, num_predictions, has_next_sentence=objective.has_pair
             )
         )
-    is_over = done >= _num_steps(data)
-    peak_flops = None if is_over else peak.of_strategy(run.strategy, inputs.options.dtype)
+    peak_flops = None
+    if done < _num_steps(data):
+        with status("Measuring the peak of this machine, which MFU is relative to"):
+            peak_flops = peak.of_strategy(run.strategy, inputs.options.dtype)
+    if peak_flops:
+        print(
+            f"MFU (model FLOP utilisation) is relative to {abbreviated(peak_flops, 'FLOP/s')}, "
+            "the fastest matrix products measured on all devices.",
+            flush=True,
+        )
+        loop.log.event(done, "peak", flops_per_second=peak_flops)
     return Meter([each.phase for each in data], done, flops_per_token, peak_flops)
 
 
@@ -239,23 +248,26 @@ def evaluate(
     Returns:
       `loss` and, for each loss, e.g. `masked_lm_loss` and `masked_lm_accuracy`.
     """
+    reader = records.reader(options.eval_batch_size, pretraining_data.EVALUATION_SEED)
+    batches, num_batches = reader.once(), -(-reader.num_records // options.eval_batch_size)
+    if options.max_eval_steps:
+        num_batches = min(num_batches, options.max_eval_steps)
+        batches = batches.take(num_batches)
 
-    @tf.function(reduce_retracing=True, autograph=False)
+    # Traced once: the number of rows is open, since the last batch may be short.
+    @tf.function(input_signature=[batches.element_spec], autograph=False)
     def measure(batch: dict[str, tf.Tensor]) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
         batch = objective.prepare(batch)
         return objective.measure(model(batch, training=False), batch)
 
-    seed = pretraining_data.EVALUATION_SEED
-    batches = records.reader(options.eval_batch_size, seed).once()
-    if options.max_eval_steps:
-        batches = batches.take(options.max_eval_steps)
     totals: dict[str, np.ndarray] = collections.defaultdict(lambda: np.zeros(2))
-    progress = Progress("evaluate", None, "batches")
-    with stream.naming_damaged_file(records.paths):
+    with (
+        stream.naming_damaged_file(records.paths),
+        Progress("evaluate", num_batches, "batches", first="compiling the model") as progress,
+    ):
         for batch in batches:
             for name, pair in measure(batch).items():
                 totals[name] += [float(value) for value in pair]
             progress.advance()
-    progress.close()
     means = {name: float(total / max(1.0, count)) for name, (total, count) in totals.items()}
     return means | {"loss": sum(means[name] for name in objective.losses)}

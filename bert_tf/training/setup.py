@@ -12,6 +12,7 @@ from bert_tf import checkpoints, files, flagging, options
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
+from bert_tf.progress import status
 from bert_tf.training.devices import strategies, tpu
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.inputs import Inputs, Options, deciding_options
@@ -80,6 +81,7 @@ class Run(Generic[Options]):
             deciding_options(given) | dict(identity),
             save_steps=given.save_checkpoints_steps,
             log_steps=given.log_steps,
+            peak_step=schedule.num_warmup_steps,
             record_files=record_files,
         )
         if self.is_chief:
@@ -139,12 +141,15 @@ def initial_model(inputs: Inputs, directory: model_directory.ModelDirectory) -> 
     Raises:
       InputError: the checkpoint does not fit the model.
     """
-    model = model_directory.new_model(inputs.config, directory.metadata)
+    with status("Building the model"):
+        model = model_directory.new_model(inputs.config, directory.metadata)
     if inputs.checkpoint is None:
         print("No --init_checkpoint: every weight starts random.", flush=True)
         return model
     skip = _paths_of(_skipped_heads(directory.metadata))
-    print(checkpoints.load(model, inputs.checkpoint, skip=skip, fresh=_FRESH), flush=True)
+    with status(f"Loading the weights {inputs.checkpoint.path}"):
+        loaded = checkpoints.load(model, inputs.checkpoint, skip=skip, fresh=_FRESH)
+    print(loaded, flush=True)
     return model
 
 
@@ -170,17 +175,20 @@ def trained_model(inputs: Inputs, directory: model_directory.ModelDirectory) -> 
     """
     if os.path.isdir(directory.weights("best")):
         print(f"Weights: {directory.weights('best')}", flush=True)
-        return directory.build_model("best")
+        with status("Loading the weights"):
+            return directory.build_model("best")
     checkpoint, metadata = inputs.checkpoint, directory.metadata
     if checkpoint is None:
         raise InputError(
             f"--output_dir={directory.path} holds no weights and --init_checkpoint is not given. "
             "Train first (--do_train), or name a fine-tuned checkpoint."
         )
-    model = model_directory.new_model(inputs.config, metadata)
     is_pretraining = metadata.kind == "pretrain"
     skipped = _skipped_heads(metadata) if is_pretraining else KINDS["pretrain"].heads
-    print(checkpoints.load(model, checkpoint, skip=_paths_of(skipped)), flush=True)
+    with status(f"Loading the weights {checkpoint.path}"):
+        model = model_directory.new_model(inputs.config, metadata)
+        loaded = checkpoints.load(model, checkpoint, skip=_paths_of(skipped))
+    print(loaded, flush=True)
     if metadata.kind == "classify" and checkpoint.labels not in ((), metadata.labels):
         _reorder_outputs(model.classifier, checkpoint, metadata.labels)
     _describe(directory, inputs)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf import features, files
+from bert_tf import features, files, progress
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing, spans
@@ -116,7 +116,7 @@ def _windows(
 ) -> list[spans.Window]:
     return list(
         spans.make_windows(
-            examples,
+            progress.counted(examples, "tokenize", "questions"),
             tokenizer,
             tokenizer.vocabulary,
             max_seq_length=options.max_seq_length,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from bert_tf import formatting
 from bert_tf.training.phases import Phase
 
 _WINDOW_SECONDS = 60.0
@@ -20,8 +21,9 @@ class Rates:
       tokens_per_second: without padding.
       real_share: share of the computed positions that are not padding.
       mfu: model FLOP utilisation: FLOPs of the computed positions, padding included, divided by
-        what the hardware could do in that time; None: not known. Its product with `real_share`
-        is the share that went into tokens.
+        what the hardware could do in that time; None: not known, or above 1, which says that the
+        hardware was measured too low. Its product with `real_share` is the share that went into
+        tokens.
       seconds_left: to the end of the last phase.
     """
 
@@ -39,15 +41,15 @@ class Rates:
         return {name: value for name, value in values.items() if value is not None}
 
     def note(self) -> dict[str, str]:
-        """For the progress bar."""
+        """For the progress display, the most important ones first."""
         note = {
-            "steps/s": f"{self.steps_per_second:.3g}",
-            "tokens/s": f"{self.tokens_per_second:.0f}",
-            "real": f"{100 * self.real_share:.0f} %",
+            "left": formatting.duration(round(self.seconds_left)),
+            "steps/s": formatting.number(self.steps_per_second, 3),
+            "tokens/s": formatting.number(self.tokens_per_second, 3),
         }
         if self.mfu is not None:
-            note["MFU"] = f"{100 * self.mfu:.1f} %"
-        return note | {"left": duration(self.seconds_left)}
+            note["MFU"] = formatting.percent(self.mfu, 2)
+        return note | {"not padding": formatting.percent(self.real_share, 2)}
 
 
 class _Reading(NamedTuple):
@@ -126,12 +128,13 @@ class Meter:
             return None
         done = _Reading._make(new - old for old, new in zip(first, last, strict=True))
         seconds = max(done.time, 1e-9)
+        mfu = done.flops / seconds / self._peak if self._peak else None
         return Rates(
             steps_per_second=done.steps / seconds,
             examples_per_second=done.examples / seconds,
             tokens_per_second=done.tokens / seconds,
             real_share=done.tokens / max(1, done.positions),
-            mfu=done.flops / seconds / self._peak if self._peak else None,
+            mfu=mfu if mfu is not None and mfu <= 1.0 else None,
             seconds_left=self._cost_left() * seconds / done.cost if done.cost else 0.0,
         )
 
@@ -151,17 +154,3 @@ class Meter:
             min(phase.num_steps, max(0, end - step)) * self._cost(index)
             for index, (phase, end) in enumerate(zip(self._phases, self._ends, strict=True))
         )
-
-
-def duration(seconds: float) -> str:
-    """A readable time of at most two units: "3 d 4 h", "2 h 5 min", "1 min 30 s"."""
-    seconds = round(seconds)
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60} s"
-    minutes = round(seconds / 60)
-    if minutes < 24 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    hours = round(seconds / 3600)
-    return f"{hours // 24} d {hours % 24} h"

@@ -1,5 +1,10 @@
-"""Peak performance, measured: FLOPs per second of a large matrix product."""
+"""Peak performance, measured: FLOPs per second of a large matrix product.
 
+On a CPU the clock is the CPU time of this process. What other programs take away from it on a
+shared machine does not make the peak lower, and the utilisation higher, than it is.
+"""
+
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -8,6 +13,7 @@ import tensorflow as tf
 # Which size is the fastest depends on the caches, the dtype and the library.
 _SIZES = {"CPU": (512, 1024, 2048), "GPU": (4096, 8192)}
 _NUM_RUNS = 5
+_QUOTA_FILE = "/sys/fs/cgroup/cpu.max"  # of a container: "MICROSECONDS PERIOD" or "max PERIOD"
 
 
 def measure(
@@ -15,7 +21,7 @@ def measure(
     dtype: str = "float32",
     seconds: float = 1.0,
     sizes: Sequence[int] | None = None,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] | None = None,
 ) -> float:
     """Multiplies square matrices for about `seconds`.
 
@@ -24,12 +30,14 @@ def measure(
       dtype: of the matrix products. On GPUs float32 has the precision that TensorFlow uses for
         matrix products there (TF32).
       sizes: rows and columns; None: sizes that keep the kind of device busy.
+      clock: gives seconds; None: `core_seconds` on a CPU, else the time of day.
 
     Returns:
       FLOPs per second of the fastest of five runs of each size: other work on the machine can
       only slow a run down.
     """
     sizes = sizes or _SIZES[_kind(device)]
+    clock = clock or (core_seconds if _kind(device) == "CPU" else time.perf_counter)
     return max(_measure(device, dtype, seconds / len(sizes), size, clock) for size in sizes)
 
 
@@ -67,7 +75,8 @@ def of_strategy(
 ) -> float | None:
     """FLOPs per second of all devices of a strategy; None where it cannot be measured (TPU).
 
-    All worker processes must call it at the same time: on one host they share its cores.
+    All worker processes must call it at the same time: on one host they share its cores, so the
+    time of day counts.
     """
     devices = strategy.extended.worker_devices
     kind = _kind(devices[0])
@@ -75,7 +84,26 @@ def of_strategy(
         return None
     # The logical CPU devices of a process share its cores.
     num_alike = strategy.num_replicas_in_sync // (len(devices) if kind == "CPU" else 1)
-    return num_alike * measure(devices[0], dtype, seconds)
+    clock = time.perf_counter if kind == "CPU" and num_alike > 1 else None
+    return num_alike * measure(devices[0], dtype, seconds, clock=clock)
+
+
+def core_seconds() -> float:
+    """CPU time of this process, divided by its cores: the seconds in which all of them worked."""
+    return time.process_time() / num_cores()
+
+
+def num_cores() -> float:
+    """Cores that TensorFlow may use: of the process, of its threads and of its container."""
+    cores = float(len(os.sched_getaffinity(0)))
+    if threads := int(os.environ.get("TF_NUM_INTRAOP_THREADS") or 0):
+        cores = min(cores, threads)
+    try:
+        with open(_QUOTA_FILE, encoding="utf-8") as file:
+            quota, period = file.read().split()
+    except (OSError, ValueError):
+        return cores
+    return cores if quota == "max" else min(cores, int(quota) / int(period))
 
 
 def _kind(device: str) -> str:

@@ -7,16 +7,13 @@ python -m bert_tf.training.plan --hardware=v5e-256 --bert_config_file=bert_confi
 from collections.abc import Iterator, Sequence
 
 from bert_tf.config import BertConfig, from_file
+from bert_tf.formatting import abbreviated, duration, number, percent
 from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
-from bert_tf.training.monitoring.throughput import duration
 from bert_tf.training.plan import flops, planner
 from bert_tf.training.plan.hardware import Hardware, find
 from bert_tf.training.plan.options import PlanOptions
 from bert_tf.training.plan.planner import PhasePlan
 
-_SCALES = (
-    (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")
-)  # fmt: skip
 _Row = tuple[str, list[str]]  # label, a cell for each phase
 _LABEL_WIDTH = 42
 _COLUMN_WIDTH = 16
@@ -58,10 +55,10 @@ def _hardware(hardware: Hardware, dtype: str) -> list[str]:
     chip = hardware.chip
     devices = f"{hardware.num_devices} devices" if chip.devices > 1 else ""
     count = f"{hardware.num_chips} x {chip.title}" + (f" = {devices}" if devices else "")
-    figures = f"{scaled(hardware.peak(dtype))}FLOP/s in {dtype}"
+    figures = f"{abbreviated(hardware.peak(dtype), 'FLOP/s')} in {dtype}"
     figures += f", {_bytes(hardware.memory)}"
     if hardware.bandwidth:
-        figures += f" at {scaled(hardware.bandwidth)}B/s"
+        figures += f" at {abbreviated(hardware.bandwidth, 'B/s')}"
     return [
         f"Hardware: {count}, {figures} per device",
         f"  Source: {chip.source}; {chip.status}.",
@@ -71,7 +68,7 @@ def _hardware(hardware: Hardware, dtype: str) -> list[str]:
 def _model(config: BertConfig, objective: str) -> list[str]:
     parts = flops.parameters(config, PRETRAINING_OBJECTIVES[objective].has_pair)
     encoder = flops.num_encoder_parameters(config)
-    listed = ", ".join(f"{name} {number:,}" for name, number in parts.items())
+    listed = ", ".join(f"{name} {count:,}" for name, count in parts.items())
     return [
         f"Model: L={config.num_hidden_layers} H={config.hidden_size} "
         f"A={config.num_attention_heads} I={config.intermediate_size} V={config.vocab_size}, "
@@ -88,11 +85,11 @@ def _work(plans: Sequence[PhasePlan]) -> Iterator[_Row]:
     yield "examples per update", [f"{phase.batch_size:,}" for phase in phases]
     yield "learning rate", [f"{phase.learning_rate:g}" for phase in phases]
     yield "updates", [f"{phase.num_steps:,}" for phase in phases]
-    yield "model FLOPs per update", [scaled(sum(plan.flops.values())) for plan in plans]
+    yield "model FLOPs per update", [abbreviated(sum(plan.flops.values())) for plan in plans]
     for name in plans[0].flops:
         shares = [plan.flops[name] / sum(plan.flops.values()) for plan in plans]
-        yield f"  {name}", [f"{100 * share:.1f} %" for share in shares]
-    yield "model FLOPs of the phase", [scaled(_phase_flops(plan)) for plan in plans]
+        yield f"  {name}", [percent(share) for share in shares]
+    yield "model FLOPs of the phase", [abbreviated(_phase_flops(plan)) for plan in plans]
 
 
 def _phase_flops(plan: PhasePlan) -> int:
@@ -130,19 +127,19 @@ def _share(plan: PhasePlan) -> int:
 
 
 def _time(plans: Sequence[PhasePlan], hardware: Hardware, dtype: str, mfu: float) -> Iterator[_Row]:
-    yield "seconds per update", [_seconds(plan.step_seconds) for plan in plans]
-    labels = {"computing": f"computing at {100 * mfu:.0f} % of the peak"}
+    yield "time per update", [_seconds(plan.step_seconds) for plan in plans]
+    labels = {"computing": f"computing at {percent(mfu, 2)} of the peak"}
     for name in plans[0].seconds:
         yield f"  {labels.get(name, name)}", [_seconds(plan.seconds[name]) for plan in plans]
-    yield "updates per second", [_significant(1 / plan.step_seconds) for plan in plans]
+    yield "updates per second", [number(1 / plan.step_seconds, 3) for plan in plans]
     tokens = [plan.phase.batch_size * plan.phase.max_seq_length for plan in plans]
     yield (
         "positions per second",
-        [scaled(n / plan.step_seconds) for n, plan in zip(tokens, plans, strict=True)],
+        [abbreviated(n / plan.step_seconds) for n, plan in zip(tokens, plans, strict=True)],
     )
     peak = hardware.peak(dtype) * hardware.num_devices
     shares = [sum(plan.flops.values()) / plan.step_seconds / peak for plan in plans]
-    yield "model FLOP utilisation of all devices", [f"{100 * share:.1f} %" for share in shares]
+    yield "model FLOP utilisation of all devices", [percent(share) for share in shares]
     yield "time", [duration(plan.total_seconds) for plan in plans]
 
 
@@ -151,16 +148,16 @@ def _whole(plans: Sequence[PhasePlan]) -> list[str]:
     steps = sum(plan.phase.num_steps for plan in plans)
     work = sum(_phase_flops(plan) for plan in plans)
     if all(plan.num_rows for plan in plans):
-        return [f"Total: {steps:,} updates, {scaled(work)}FLOP, {duration(total)}."]
-    return [f"Total: {steps:,} updates, {scaled(work)}FLOP; it does not fit."]
+        return [f"Total: {steps:,} updates, {abbreviated(work, 'FLOP')}, {duration(total)}."]
+    return [f"Total: {steps:,} updates, {abbreviated(work, 'FLOP')}; it does not fit."]
 
 
 def _notes(plans: Sequence[PhasePlan], hardware: Hardware) -> Iterator[str]:
     """Each note once, with the phases that it is about."""
     phases: dict[str, list[str]] = {}
-    for number, plan in enumerate(plans, start=1):
+    for index, plan in enumerate(plans, start=1):
         for note in _phase_notes(plan, hardware):
-            phases.setdefault(note, []).append(str(number))
+            phases.setdefault(note, []).append(str(index))
     for note, numbers in phases.items():
         yield f"phase {' and '.join(numbers)}: {note}"
     unknown = [name for name, seconds in plans[0].seconds.items() if seconds is None]
@@ -194,22 +191,10 @@ def _row(label: str, cells: Sequence[str]) -> str:
     return label.ljust(_LABEL_WIDTH) + "".join(cell.rjust(_COLUMN_WIDTH) for cell in cells)
 
 
-def _bytes(number: float) -> str:
+def _bytes(size: float) -> str:
     """In GB, 10^9 bytes, as vendors count; below 10 MB in MB."""
-    return f"{number / 1e9:.2f} GB" if number >= 1e7 else f"{number / 1e6:.2f} MB"
+    return f"{size / 1e9:.2f} GB" if size >= 1e7 else f"{size / 1e6:.2f} MB"
 
 
 def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "not known"
-    return f"{seconds:.2f} s" if seconds >= 10 else f"{1e3 * seconds:.3g} ms"
-
-
-def _significant(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def scaled(number: float) -> str:
-    """Three digits and a prefix: 1.23 T."""
-    scale, prefix = next(((s, p) for s, p in _SCALES if number >= s), (1, ""))
-    return f"{number / scale:.3g} {prefix}"
+    return "not known" if seconds is None else duration(seconds)

@@ -1,5 +1,7 @@
 """The arithmetic of the measurement, with a fake clock."""
 
+import time
+
 import pytest
 import tensorflow as tf
 
@@ -31,14 +33,14 @@ def test_half_precision(dtype):
 def test_logical_cpus_of_one_process_count_once(monkeypatch):
     measured = []
 
-    def measure(device, dtype, seconds):
-        measured.append((device, dtype, seconds))
+    def measure(device, dtype, seconds, clock):
+        measured.append((device, dtype, seconds, clock))
         return 100.0
 
     monkeypatch.setattr(peak, "measure", measure)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     assert peak.of_strategy(strategy, "bfloat16", 0.5) == 100.0
-    assert measured[0][1:] == ("bfloat16", 0.5)
+    assert measured[0][1:] == ("bfloat16", 0.5, None)
 
 
 class Strategy:
@@ -59,5 +61,39 @@ class Strategy:
     ],
 )
 def test_devices_of_all_processes_count(monkeypatch, devices, replicas, wanted):
-    monkeypatch.setattr(peak, "measure", lambda *arguments: 100.0)
+    clocks = []
+    monkeypatch.setattr(peak, "measure", lambda *_, clock: clocks.append(clock) or 100.0)
     assert peak.of_strategy(Strategy(devices, replicas)) == wanted
+    if "CPU" in devices[0]:  # processes that may be on one host share its cores
+        assert clocks == [time.perf_counter]
+
+
+def test_other_programs_do_not_make_the_peak_lower():
+    """A sleep stands for them: time passes, and this process computes nothing."""
+    start = peak.core_seconds()
+    time.sleep(0.3)
+    assert peak.core_seconds() - start < 0.1
+    end = time.process_time() + 0.1
+    while time.process_time() < end:
+        pass
+    assert peak.core_seconds() - start >= 0.1 / peak.num_cores()
+
+
+@pytest.mark.parametrize(
+    ("quota", "threads", "wanted"),
+    [
+        ("max 100000", "", 8.0),
+        ("150000 100000", "", 1.5),
+        ("1600000 100000", "", 8.0),
+        ("max 100000", "3", 3.0),
+        ("200000 100000", "1", 1.0),
+        (None, "0", 8.0),
+    ],
+)
+def test_the_cores_that_a_process_may_use(monkeypatch, tmp_path, quota, threads, wanted):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", threads)
+    if quota:
+        (tmp_path / "cpu.max").write_text(quota + "\n")
+    monkeypatch.setattr(peak, "_QUOTA_FILE", str(tmp_path / "cpu.max"))
+    assert peak.num_cores() == wanted

@@ -78,11 +78,3 @@ def test_idle_devices_are_noted():
 
 def test_where_figures_are_from_is_said():
     assert "Source: cloud.google.com/tpu/docs/v5e, 2025; read there." in describe("v5e-8")
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 "), (7, "7 "), (1234, "1.23 k"), (197e12, "197 T"), (2.43e19, "24.3 E")],
-)
-def test_scaled(number, text):
-    assert plan_text.scaled(number) == text

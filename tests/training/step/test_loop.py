@@ -2,13 +2,14 @@
 
 import itertools
 import os
+import re
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import checkpoints, features
+from bert_tf import checkpoints, features, progress
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
@@ -72,7 +73,9 @@ def make_loop(
             loss_scale=loss_scale and LossScale(initial=loss_scale),
         )
     update = Update(model, objectives.CLASSIFICATION, optimizer, strategy, random_seed=seed)
-    loop = Loop(update, str(directory), identity or {"seed": seed}, save_steps=save_steps)
+    loop = Loop(
+        update, str(directory), identity or {"seed": seed}, save_steps=save_steps, peak_step=2
+    )
     loop.restore()
     return loop
 
@@ -242,3 +245,19 @@ def test_a_start_removes_the_copies_that_a_killed_process_left(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["best", "metrics.jsonl", "tensorboard", "training"]
     assert sorted(os.listdir(tmp_path / "training")) == ["identity.json", "lock"]
     assert history.read(tmp_path / "metrics.jsonl").num_damaged == 0
+
+
+def test_the_highest_learning_rate_gets_a_line(tmp_path):
+    loop = make_loop(tmp_path)  # its warm-up ends with update 2; every tenth has a line
+    run(loop, batches(), NUM_STEPS)
+    steps, rates = history.read(tmp_path / "metrics.jsonl").series("learning_rate")
+    assert steps == [1, 2, NUM_STEPS]
+    assert max(rates) == pytest.approx(2e-3)
+
+
+def test_compiling_is_named_and_the_losses_are_rounded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.05)
+    run(make_loop(tmp_path), batches(), 3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "train: 0 steps of 3, compiling the update ... 0 s"
+    assert re.fullmatch(r"train: 3 steps of 3, loss \d\.\d{1,3}, .*", lines[-1])
