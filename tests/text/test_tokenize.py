@@ -25,10 +25,10 @@ def vocab_file(tmp_path):
 def run(vocab_file, monkeypatch, capsys):
     """Runs the tool in this process on bytes; returns its output lines and errors."""
 
-    def run_on(data, **options):
+    def run_on(data, arguments=(), **options):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         try:
-            tokenize.main(TokenizeOptions(vocab_file=vocab_file, **options))
+            tokenize.main(TokenizeOptions(vocab_file=vocab_file, **options), arguments)
         finally:
             run_on.output, run_on.errors = capsys.readouterr()
         return [json.loads(line) for line in run_on.output.splitlines()]
@@ -60,15 +60,38 @@ def test_keeping_case_warns_about_an_uncased_vocabulary(run):
     assert run.errors.startswith("WARNING: --vocab_file")
 
 
+@pytest.mark.parametrize("form", ["python", "graph"])
+def test_lines_of_plain_text_are_answered_in_their_places(run, form):
+    answers = run('Unaffable!\n\nun\r\n"un\n1\n北'.encode() + b"\xff", form=form)
+    tokens = [answer["tokens"] for answer in answers]
+    assert tokens == [UNAFFABLE["tokens"], [], ["un"], ["[UNK]", "un"], ["[UNK]"], ["北"]]
+
+
+def test_a_json_string_is_read_as_one_unless_the_format_is_text(run):
+    assert [answer["tokens"] for answer in run(b'"un"\n')] == [["un"]]
+    assert [answer["tokens"] for answer in run(b'"un"\n', input_format="text")] == [
+        ["[UNK]", "un", "[UNK]"]
+    ]
+
+
+def test_arguments_are_plain_texts(run):
+    answers = run(b"not read", arguments=["un able", '"un"'])
+    assert [answer["tokens"] for answer in answers] == [
+        ["un", "[UNK]"],
+        ["[UNK]", "un", "[UNK]"],
+    ]
+
+
 @pytest.mark.parametrize("line", [b"Unaffable!", b"", b"[1]", b"null", b'"a" "b"', b"\xff", b'"'])
 def test_names_the_line_that_is_not_a_string(run, line):
     with pytest.raises(InputError, match="Line 2 of standard input is not a JSON string"):
-        run(b'"un"\n' + line + b'\n"un"\n')
+        run(b'"un"\n' + line + b'\n"un"\n', input_format="json")
     assert [json.loads(answer)["tokens"] for answer in run.output.splitlines()] == [["un"]]
 
 
 def test_runs_as_a_command(vocab_file):
     command = [sys.executable, "-m", "bert_tf.text.tokenize", f"--vocab_file={vocab_file}"]
+    command.append("--input_format=json")
     done = subprocess.run(command, cwd=ROOT, input=b'"un"\n1\n', capture_output=True)
     assert done.returncode == 2
     assert json.loads(done.stdout) == {"ids": [5], "tokens": ["un"], "offsets": [[0, 2]]}
