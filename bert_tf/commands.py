@@ -7,6 +7,7 @@ import sys
 from typing import Any, NamedTuple
 
 import bert_tf
+from bert_tf import quiet
 
 
 class Command(NamedTuple):
@@ -138,6 +139,7 @@ def run(name: str) -> None:
     """Parses the flags of a command and runs it."""
     from bert_tf import flagging  # absl is not needed for the list of commands
 
+    quiet.show_loading()
     command = COMMANDS[name]
     flagging.run(
         lambda *arguments: _load(command.function)(*arguments),

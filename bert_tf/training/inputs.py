@@ -59,7 +59,22 @@ def check(given: AnyOptions) -> Inputs[AnyOptions]:
         print(f"WARNING: {warning}", flush=True)
     if checkpoint:
         _check_checkpoint(checkpoint, vocabulary)
+    print(_model_text(bert_config, vocabulary, checkpoint), flush=True)
     return Inputs(given, bert_config, vocabulary, vocab_file, checkpoint)
+
+
+def _model_text(
+    bert_config: config.BertConfig,
+    vocabulary: vocab.Vocabulary,
+    checkpoint: checkpoints.Checkpoint | None,
+) -> str:
+    """The first line of a run: which model."""
+    weights = f"weights from {checkpoint.path}" if checkpoint else "random weights"
+    return (
+        f"Model: {bert_config.num_hidden_layers} layers, {bert_config.hidden_size} wide, "
+        f"{bert_config.num_attention_heads} heads, {len(vocabulary):,} "
+        f"{'cased' if vocabulary.is_cased else 'uncased'} tokens; {weights}"
+    )
 
 
 def _config(

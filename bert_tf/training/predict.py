@@ -44,12 +44,11 @@ class Predictor:
           label: of the progress display.
         """
         unlabelled = batching.Rows(rows.word_ids, rows.type_ids, {})
-        progress = Progress(label, len(rows), "examples")
-        for indices in batching.length_batches(rows.lengths, batch_size):
-            outputs = self._forward(unlabelled.batch(indices))
-            yield indices, {name: value.numpy() for name, value in outputs.items()}
-            progress.advance(len(indices))
-        progress.close()
+        with Progress(label, len(rows), "examples", first="compiling the model") as progress:
+            for indices in batching.length_batches(rows.lengths, batch_size):
+                outputs = self._forward(unlabelled.batch(indices))
+                yield indices, {name: value.numpy() for name, value in outputs.items()}
+                progress.advance(len(indices))
 
     def logits(self, rows: batching.Rows, batch_size: int, label: str = "predict") -> np.ndarray:
         """float32 [N C]: the `logits` output of every row, in the order of the rows."""

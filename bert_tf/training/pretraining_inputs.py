@@ -95,6 +95,8 @@ def _check_records(inputs: Inputs[PreTraining], objective: PretrainingObjective)
         (options.eval_input_file, "--eval_input_file"),
     ):
         paths = files.expand(patterns, flag) if patterns is not None else []
+        if paths:
+            print(f"Data: {len(paths)} file(s) of {flag}={patterns}", flush=True)
         if not options.phases:
             manifest.check(
                 paths,

@@ -85,11 +85,12 @@ def _training_rows(
     path: str, options: QuestionAnswering, tokenizer: wordpiece.WordPieceTokenizer
 ) -> batching.Rows:
     """The windows to train on, with their labels."""
-    examples, problems = squad.read_examples(
-        path,
-        version_2_with_negative=options.version_2_with_negative,
-        is_training=True,
-    )
+    with progress.status(f"Reading {path}"):
+        examples, problems = squad.read_examples(
+            path,
+            version_2_with_negative=options.version_2_with_negative,
+            is_training=True,
+        )
     _report_problems(path, problems, options.verbose_logging)
     windows = _windows(
         examples[: options.max_train_examples],
@@ -99,7 +100,7 @@ def _training_rows(
     )
     if not windows:
         raise InputError(f"--train_file={path}: no answer fits into a window.")
-    print(f"{path}: {len(examples)} questions, {len(windows)} windows.", flush=True)
+    print(f"Data: {path}, {len(examples):,} questions, {len(windows):,} windows", flush=True)
     labels = {
         features.START_POSITIONS.name: np.array([w.start_position for w in windows], np.int32),
         features.END_POSITIONS.name: np.array([w.end_position for w in windows], np.int32),
@@ -153,9 +154,10 @@ class Questions:
         self, path: str, options: QuestionAnswering, tokenizer: wordpiece.WordPieceTokenizer
     ) -> None:
         self._options = options
-        examples, problems = squad.read_examples(
-            path, version_2_with_negative=options.version_2_with_negative
-        )
+        with progress.status(f"Reading {path}"):
+            examples, problems = squad.read_examples(
+                path, version_2_with_negative=options.version_2_with_negative
+            )
         _report_problems(path, problems, options.verbose_logging)
         self.examples = examples[: options.max_predict_examples]
         squad.require_unique_ids(self.examples, path)

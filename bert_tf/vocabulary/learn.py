@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from bert_tf import commands, files
 from bert_tf.corpus import inputs
 from bert_tf.errors import InputError
+from bert_tf.formatting import duration, number, percent, size
 from bert_tf.options import LearnVocabulary
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -90,7 +91,8 @@ def _learn(options: LearnVocabulary, paths: list[str], eval_paths: list[str] | N
         f"{len(learned) - len(spelling)} longer ones."
     )
     print(
-        f"Counting took {has_counted - started:.1f} s, learning {has_learned - has_counted:.1f} s. "
+        f"Counting took {duration(has_counted - started)}, learning "
+        f"{duration(has_learned - has_counted)}. "
         f"Characters without a token: {len(left_out)}."
     )
     _print_size(counted)
@@ -191,9 +193,9 @@ def _texts(
 
 def _print_size(counted: WordCounts) -> None:
     print(
-        f"The text has {counted.num_bytes / 1e6:.1f} MB and {counted.num_words} words. The "
-        f"{len(counted.counts)} most frequent distinct words were used; the others are "
-        f"{counted.num_left_out / counted.num_words:.2%} of the text."
+        f"The text has {size(counted.num_bytes)} and {counted.num_words:,} words. The "
+        f"{len(counted.counts):,} most frequent distinct words were used; the others are "
+        f"{percent(counted.num_left_out / counted.num_words)} of the text."
     )
 
 
@@ -209,8 +211,8 @@ def _print_fit(
             fit = measure(WordPieceTokenizer(vocabulary, do_lower_case), counts)
             label = f"{text} {name}"
             print(
-                f"{label:18s}  {fit['tokens_per_word']:15.4f}  {fit['unknown_per_word']:14.2e}"
-                f"  {fit['share_used']:11.1%}"
+                f"{label:18s}  {fit['tokens_per_word']:15.4f}  "
+                f"{number(fit['unknown_per_word'], 3):>14s}  {fit['share_used']:11.1%}"
             )
 
 

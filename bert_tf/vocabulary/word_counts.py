@@ -71,12 +71,11 @@ def count(
     num_bytes = 0
     with tempfile.TemporaryDirectory(prefix="word_counts.") as directory:
         sums = _Sums(directory, max_words_in_memory)
-        progress = Progress("Counting words", None, "bytes")
-        for counts, size in _mapped(work, _units(paths, options), options.num_workers):
-            sums.add(counts)
-            num_bytes += size
-            progress.advance(size)
-        progress.close()
+        with Progress("count words", None, "bytes") as progress:
+            for counts, size in _mapped(work, _units(paths, options), options.num_workers):
+                sums.add(counts)
+                num_bytes += size
+                progress.advance(size)
         return _most_frequent(sums, max_words, num_bytes, paths)
 
 

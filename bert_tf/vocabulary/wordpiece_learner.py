@@ -11,7 +11,7 @@ import collections
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 
-from bert_tf.progress import Progress
+from bert_tf.progress import Progress, status
 from bert_tf.text import characters
 from bert_tf.text.wordpiece import cut_into_wordpieces
 
@@ -80,7 +80,8 @@ def learn(
     chars = {token for token in spelling if len(token) == 1}
     words = sorted((word, count) for word, count in counts.items() if chars.issuperset(word))
     tokens = merge(words, spelling, int(size * _MERGED_PER_KEPT), min_frequency)
-    return _without_least_needed(tokens, words, spelling, size)
+    with status("Choosing the tokens that greedy cutting needs most"):
+        return _without_least_needed(tokens, words, spelling, size)
 
 
 def merge(words: _Words, spelling: Sequence[str], size: int, min_frequency: int) -> list[str]:
@@ -130,20 +131,19 @@ class _Merger:
         return -self._pair_counts[pair], self.tokens[first], self.tokens[second], pair
 
     def merge(self, size: int, min_frequency: int) -> None:
-        progress = Progress("Merging tokens", size - len(self.tokens), "tokens")
-        while self._queue and len(self.tokens) < size:
-            negative_count, first, second, pair = heapq.heappop(self._queue)
-            count = self._pair_counts[pair]
-            token = first + second.removeprefix("##")
-            if count < min_frequency or len(token.removeprefix("##")) > MAX_TOKEN_CHARS:
-                continue
-            if count != -negative_count:
-                heapq.heappush(self._queue, self._entry(pair))
-                continue
-            num_before = len(self.tokens)
-            self._merge_pair(pair, self._id_of(token))
-            progress.advance(len(self.tokens) - num_before)
-        progress.close()
+        with Progress("merge tokens", size - len(self.tokens), "tokens") as progress:
+            while self._queue and len(self.tokens) < size:
+                negative_count, first, second, pair = heapq.heappop(self._queue)
+                count = self._pair_counts[pair]
+                token = first + second.removeprefix("##")
+                if count < min_frequency or len(token.removeprefix("##")) > MAX_TOKEN_CHARS:
+                    continue
+                if count != -negative_count:
+                    heapq.heappush(self._queue, self._entry(pair))
+                    continue
+                num_before = len(self.tokens)
+                self._merge_pair(pair, self._id_of(token))
+                progress.advance(len(self.tokens) - num_before)
 
     def _id_of(self, token: str) -> int:
         """The id of a token, new or not: a + ##bc and ab + ##c give the same one."""

@@ -125,23 +125,22 @@ def _hashed(formats: dict[str, str]) -> list[Input]:
       formats: from path to format.
     """
     total = sum(map(os.path.getsize, formats))
-    progress = Progress("hash", total, "bytes")
-    corpus: list[Input] = []
-    for path, text_format in formats.items():
-        digest = hashlib.sha256()
-        with open(path, "rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
-                progress.advance(len(block))
-        corpus.append(
-            {
-                "path": path,
-                "format": text_format,
-                "bytes": os.path.getsize(path),
-                "sha256": digest.hexdigest(),
-            }
-        )
-    progress.close()
+    with Progress("hash", total, "bytes") as progress:
+        corpus: list[Input] = []
+        for path, text_format in formats.items():
+            digest = hashlib.sha256()
+            with open(path, "rb") as file:
+                while block := file.read(2**20):
+                    digest.update(block)
+                    progress.advance(len(block))
+            corpus.append(
+                {
+                    "path": path,
+                    "format": text_format,
+                    "bytes": os.path.getsize(path),
+                    "sha256": digest.hexdigest(),
+                }
+            )
     return sorted(corpus, key=lambda each: each["sha256"])
 
 
@@ -199,9 +198,8 @@ class _Build:
         headers: dict[Key, Any] = {}
         num_bytes: dict[Key, int] = {}
         total = sum(each["bytes"] for each in self._corpus)
-        progress = Progress("tokenize", total, "bytes")
 
-        def missing() -> Iterator[tuple[Key, Unit]]:
+        def missing(progress: Progress) -> Iterator[tuple[Key, Unit]]:
             for number, each in enumerate(self._corpus):
                 before = 0
                 for unit in read_units(each["path"], each["format"], UNIT_BYTES):
@@ -214,11 +212,11 @@ class _Build:
                     else:
                         progress.skip(num_bytes[key])
 
-        for header in workers.run("tokenize", missing()):
-            key = tuple(header["key"])
-            headers[key] = header
-            progress.advance(num_bytes[key])
-        progress.close()
+        with Progress("tokenize", total, "bytes") as progress:
+            for header in workers.run("tokenize", missing(progress)):
+                key = tuple(header["key"])
+                headers[key] = header
+                progress.advance(num_bytes[key])
         in_order = [headers[key] for key in sorted(headers)]
         files.write_text(known, json.dumps(in_order))
         return in_order
@@ -237,17 +235,16 @@ class _Build:
     ) -> ExampleCounts:
         """Stage 2."""
         num_bytes = {tuple(unit["key"]): unit["counts"]["num_bytes"] for unit in units}
-        progress = Progress("draw", sum(num_bytes.values()), "bytes")
         headers: dict[Any, Any] = {run: scratch.header(self._parts.rows(run)) for run in runs}
         missing = [run for run, header in headers.items() if not header]
         done = [run for run, header in headers.items() if header]
-        progress.skip(sum(num_bytes[key] for run in done for key in runs[run][1]))
         tasks = ((runs[run][0], run, runs[run][1], num_buckets) for run in missing)
-        for header in workers.run("draw", tasks):
-            run = tuple(header["run"])
-            headers[run] = header
-            progress.advance(sum(num_bytes[key] for key in runs[run][1]))
-        progress.close()
+        with Progress("draw", sum(num_bytes.values()), "bytes") as progress:
+            progress.skip(sum(num_bytes[key] for run in done for key in runs[run][1]))
+            for header in workers.run("draw", tasks):
+                run = tuple(header["run"])
+                headers[run] = header
+                progress.advance(sum(num_bytes[key] for key in runs[run][1]))
         counts = (ExampleCounts(**header["counts"]) for header in headers.values())
         return sum(counts, start=ExampleCounts())
 
@@ -265,25 +262,26 @@ class _Build:
         num_examples: int,
     ) -> None:
         """Stage 3, and the join of the buckets of each shard; fills in `shards`."""
-        progress = Progress("write", num_examples, "examples")
         per_shard = num_buckets // self._num_shards
         headers: list[Any] = [scratch.header(path) for path in self.shard_paths]
         missing = [n for n, header in enumerate(headers) if not self._is_there(n, header)]
         buckets = (n * per_shard + place for n in missing for place in range(per_shard))
 
-        def joined(parts: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+        def joined(
+            parts: Iterable[tuple[str, int]], progress: Progress
+        ) -> Iterator[tuple[str, int]]:
             for part, num_records in parts:
                 yield part, num_records
                 progress.advance(num_records)
 
         tasks = ((bucket, runs, num_buckets, max_rows) for bucket in buckets)
         encoded = workers.run("encode", tasks)
-        progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
-        for number in missing:
-            parts = joined(itertools.islice(encoded, per_shard))
-            headers[number] = write.join(self.shard_paths[number], parts)
-            files.write_text(f"{self.shard_paths[number]}.json", json.dumps(headers[number]))
-        progress.close()
+        with Progress("write", num_examples, "examples") as progress:
+            progress.skip(sum(h["records"] for n, h in enumerate(headers) if n not in missing))
+            for number in missing:
+                parts = joined(itertools.islice(encoded, per_shard), progress)
+                headers[number] = write.join(self.shard_paths[number], parts)
+                files.write_text(f"{self.shard_paths[number]}.json", json.dumps(headers[number]))
         self.shards = headers
 
     def _is_there(self, number: int, header: dict[str, Any] | None) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bert_tf.examples.choices import EXAMPLE_TYPES
+from bert_tf.formatting import size
 from bert_tf.options import PretrainingData
 from bert_tf.text.vocab import Vocabulary
 
@@ -119,9 +120,9 @@ def example_text(row: Any, vocabulary: Vocabulary) -> str:
 def text(read: TextCounts, made: ExampleCounts, options: PretrainingData) -> str:
     """The summary to print, warnings last."""
     lines = [
-        f"Read {read.num_documents} documents, {read.num_sentences} sentences, "
-        f"{read.num_tokens} tokens, {read.num_bytes / 1e6:.2f} MB of text.",
-        f"Wrote {made.num_examples} examples, {made.num_tokens} tokens; "
+        f"Read {read.num_documents:,} documents, {read.num_sentences:,} sentences, "
+        f"{read.num_tokens:,} tokens, {size(read.num_bytes)} of text.",
+        f"Wrote {made.num_examples:,} examples, {made.num_tokens:,} tokens; "
         f"{_percent(made.num_tokens, made.num_positions)} of {options.max_seq_length} positions "
         "hold one.",
         _masks(made, options),

@@ -74,14 +74,13 @@ def count(
     """
     names = stored_names(paths)
     num_records = {path: check.num_records(path) for path in paths}
-    progress = Progress("count", sum(num_records.values()), "records")
-    counter = _Counter(vocabulary)
-    for path in paths:
-        with stream.naming_damaged_file([path]):
-            for batch in _batches(path, names):
-                counter.add(path, batch)
-                progress.advance(len(batch[features.WORD_IDS]))
-    progress.close()
+    with Progress("count", sum(num_records.values()), "records") as progress:
+        counter = _Counter(vocabulary)
+        for path in paths:
+            with stream.naming_damaged_file([path]):
+                for batch in _batches(path, names):
+                    counter.add(path, batch)
+                    progress.advance(len(batch[features.WORD_IDS]))
     return counter.statistics(num_records, max_seq_length)
 
 
