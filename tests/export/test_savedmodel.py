@@ -1,9 +1,11 @@
-"""The export from its flags, and the three commands as a user types them: export, serve, ask."""
+"""The export from its flags, and the commands of docs/serving.md as a user types them."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,12 +21,28 @@ from bert_tf.errors import DiskFullError, InputError
 from export import options, savedmodel, verify, version
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAIRS = [("the quick fox", "jumps over"), ("a dog", "lazy ! lazy lazy lazy dog")]
+PAGE = ROOT / "docs" / "serving.md"
+QUESTION = "Which rocket carried the astronauts to the Moon?"
 
 
-def command(module, *flags):
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-    return {"args": [sys.executable, "-m", module, *flags], "cwd": ROOT, "env": environment}
+def blocks(language):
+    """The code blocks of the page in a language, in order."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def commands(port):
+    """The shell commands of the page as lists of arguments, for a server on `port`."""
+    lines = "".join(blocks("sh")).replace("\\\n", " ").replace("8501", str(port)).splitlines()
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Arguments for subprocess: an empty working directory, `python` runs this project."""
+    monkeypatch.chdir(tmp_path)
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+    return {"env": environment | {"CUDA_VISIBLE_DEVICES": "-1"}, "text": True}
 
 
 def free_port():
@@ -33,34 +51,41 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def test_export_serve_and_ask(cases, tmp_path):
-    case = cases["classify", 2]
+def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
+    case = cases["classify", 1]
     checkpoints.save(case.model, case.directory.weights("best"))
-    base_path = tmp_path / "pairs"
-    flags = (f"--model_dir={case.directory.path}", f"--export_dir={base_path}")
-    result = subprocess.run(
-        **command("export.savedmodel", *flags), capture_output=True, text=True, check=True
-    )
-    weights = case.directory.weights("best")
-    assert result.stdout.startswith(f"Exporting {weights} into {base_path} ...\n")
-    assert f"Exported {base_path}/1: " in result.stdout
-    assert os.listdir(base_path) == ["1"]
+    os.mkdir("out")
+    os.symlink(case.directory.path, "out/topics")
+    batch = verify.python_inputs(case.directory, 31, [(QUESTION,)])
+    logits = np.asarray(case.model(batch, training=False)["logits"])[0]
+    label = case.directory.metadata.labels[logits.argmax()]
 
-    url = f"http://127.0.0.1:{free_port()}"
-    flags = (f"--model_base_path={base_path}", f"--rest_api_port={url.rsplit(':')[-1]}")
-    server = subprocess.Popen(
-        **command("serving", "--model_name=pairs", *flags),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    export, run_cli, serve, client, curl = commands(port := free_port())
+    printed = subprocess.run(export, **shell, stdout=subprocess.PIPE, check=True).stdout
+    assert printed.startswith("Exporting out/topics/last into out/models/topics ...\n")
+    assert "Serve it:  python -m serving --model_name=topics --model_base_path=out/mod" in printed
+    assert os.listdir("out/models/topics") == ["1"]
+
+    (program,) = blocks("python")
+    exec(program, {})
+    assert capsys.readouterr().out.startswith(f"{label} {{'zero': ")
+    printed = subprocess.run(run_cli, **shell, stdout=subprocess.PIPE, check=True).stdout
+    assert f"Result for output key label:\n[b'{label}']" in printed
+
+    server = subprocess.Popen(serve, **shell, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         lines = [next(server.stdout) for _ in range(5)]
-        assert lines[0] == f"Loading pairs, version 1, from {base_path}/1 ...\n"
+        assert lines[0] == "Loading topics, version 1, from out/models/topics/1 ...\n"
         assert lines[2].startswith("Warm-up: 4 requests in ")
         assert lines[3].startswith("Ready: ")
-        assert lines[4].endswith('--model_name=pairs --text_a="a text" --text_b="another"\n')
-        assert_answers(case, url)
+        ask = f"python -m serving.client --url=localhost:{port} --model_name=topics"
+        assert lines[4] == f'Ask it: {ask} "a text"\n'
+        answer = requests.post(curl[1], data=curl[-1], timeout=60).json()
+        assert_answer(answer, logits, case.directory.metadata.labels)
+        printed = subprocess.run(client, **shell, stdout=subprocess.PIPE, check=True).stdout
+        assert re.fullmatch(
+            rf"{label}: 0\.\d{{3}}, .+: .+, .+: .+\t{re.escape(QUESTION)}\n", printed
+        )
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=30) == 0
     finally:
@@ -68,25 +93,14 @@ def test_export_serve_and_ask(cases, tmp_path):
         server.communicate()
 
 
-def assert_answers(case, url):
-    """The REST answers are those of the Python path, and the client prints them."""
-    batch = verify.python_inputs(case.directory, 31, PAIRS)
-    logits = np.asarray(case.model(batch, training=False)["logits"])
-    labels = [case.directory.metadata.labels[index] for index in logits.argmax(axis=1)]
-    rows = [dict(zip(("text_a", "text_b"), pair, strict=True)) for pair in PAIRS]
-    answer = requests.post(f"{url}/v1/models/pairs:predict", json={"instances": rows}, timeout=60)
-    predictions = answer.json()["predictions"]
-    assert [row["label"] for row in predictions] == labels
-    np.testing.assert_allclose([row["logits"] for row in predictions], logits, atol=1e-5)
-
-    client = command("serving.client", "--model_name=pairs", f"--url={url}", *map("\t".join, PAIRS))
-    output = subprocess.run(**client, capture_output=True, text=True, check=True).stdout
-    for line, row, pair in zip(output.splitlines(), predictions, PAIRS, strict=True):
-        best = sorted(zip(row["probabilities"], row["labels"], strict=True), reverse=True)[:3]
-        answer = ", ".join(f"{label}: {probability:.3f}" for probability, label in best)
-        assert line == "\t".join([answer, *pair])
-        assert row["labels"] == list(case.directory.metadata.labels)
-        assert best[0][1] == row["label"]
+def assert_answer(answer, logits, labels):
+    """The answer over HTTP is that of the Python path, and the page shows the same fields."""
+    (shown,) = json.loads(blocks("json")[0])["predictions"]
+    (row,) = answer["predictions"]
+    assert row.keys() == shown.keys()
+    np.testing.assert_allclose(row["logits"], logits, atol=1e-5)
+    assert row["labels"] == list(labels)
+    assert row["label"] == row["labels"][np.argmax(row["probabilities"])]
 
 
 def test_other_kinds_are_refused_with_what_can_be_exported(model_directory):
