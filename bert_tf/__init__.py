@@ -10,6 +10,7 @@ from bert_tf import quiet
 if TYPE_CHECKING:
     from bert_tf.config import BertConfig
     from bert_tf.library.encoder import Encoder
+    from bert_tf.library.fine_tuning import fine_tune
     from bert_tf.library.loading import load
     from bert_tf.library.masked_lm import MaskedLM
     from bert_tf.library.question_answerer import QuestionAnswerer
@@ -29,6 +30,7 @@ _MODULES = {
     "TextEmbedder": "bert_tf.library.text_embedder",
     "TextRegressor": "bert_tf.library.text_classifier",
     "Tokenizer": "bert_tf.library.tokenizer",
+    "fine_tune": "bert_tf.library.fine_tuning",
     "load": "bert_tf.library.loading",
 }
 
@@ -41,6 +43,7 @@ __all__ = [
     "TextEmbedder",
     "TextRegressor",
     "Tokenizer",
+    "fine_tune",
     "load",
 ]
 

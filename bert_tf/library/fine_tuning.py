@@ -137,7 +137,7 @@ def _examples(name: str, labelled: Labelled, kind: str) -> list[TextExample]:
     labels = list(np.asarray(labelled[1], dtype=object))
     if len(labels) != len(given):
         raise ValueError(f"{name} has {len(given)} texts and {len(labels)} labels.")
-    seconds = given.second or [None] * len(given)
+    seconds: Sequence[texts.Text | None] = given.second or [None] * len(given)
     return [
         TextExample(str(index), _decoded(first), _decoded(second), _label(name, index, label, kind))
         for index, (first, second, label) in enumerate(

@@ -141,7 +141,7 @@ class Task:
             return self
         path = self.path("train", data_dir)
         is_pair = self.columns.text_b or TEXT_B in readers.read_header(path)
-        task = self._with_texts(2 if is_pair else 1)
+        task = self.with_num_texts(2 if is_pair else 1)
         if task.kind == "regress":
             return task
         ((_, examples),) = task.read("train", data_dir)
@@ -169,7 +169,7 @@ class Task:
         """
         labels = tuple(labels)
         if self.is_own_data and num_texts >= self.num_texts:
-            return dataclasses.replace(self._with_texts(num_texts), labels=labels)
+            return dataclasses.replace(self.with_num_texts(num_texts), labels=labels)
         if (labels, num_texts) != (self.labels, self.num_texts):
             raise InputError(
                 f"The model was trained on {num_texts} texts and labels {list(labels)}; "
@@ -177,7 +177,8 @@ class Task:
             )
         return self
 
-    def _with_texts(self, num_texts: int) -> Task:
+    def with_num_texts(self, num_texts: int) -> Task:
+        """This task of a user's own data with 1 or 2 texts per example."""
         text_b = (self.columns.text_b or TEXT_B) if num_texts == 2 else None
         return dataclasses.replace(
             self,

@@ -105,7 +105,18 @@ def from_memory(
     inputs = _inputs(options)
     if task.kind == "classify":
         task = task.with_labels_of(splits["train"], "train")
+        _check_labels(task, splits)
     return encode(inputs, task, {split: [("", splits[split])] for split in splits})
+
+
+def _check_labels(task: registry.Task, splits: Mapping[str, list[TextExample]]) -> None:
+    for split, examples in splits.items():
+        for example in examples:
+            if example.label not in task.labels:
+                raise InputError(
+                    f"{split}: label {example.label!r} of example {example.guid} is unknown; "
+                    f"known from train: {', '.join(task.labels)}."
+                )
 
 
 def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
@@ -171,19 +182,30 @@ def _task(options: Classifier) -> registry.Task:
 
 
 def _columns(task: registry.Task, options: Classifier) -> readers.Columns:
-    """The columns of a user's own data, as far as flags or headers say them."""
-    text_a = options.text_column
-    if text_a is None:
-        split = next(split for split in ("train", "dev", "test") if split in _used(task, options))
-        header = readers.read_header(task.path(split, options.data_dir))
-        is_short = registry.TEXT in header and registry.TEXT_A not in header
-        text_a = registry.TEXT if is_short else registry.TEXT_A
-    return readers.Columns(
-        text_a=text_a,
+    """The columns of a user's own data by flags, or else by what the first file's header has."""
+    split = _used(task, options)[0]
+    path = task.path(split, options.data_dir)
+    header = readers.read_header(path)
+    is_short = registry.TEXT in header and registry.TEXT_A not in header
+    columns = readers.Columns(
+        text_a=options.text_column or (registry.TEXT if is_short else registry.TEXT_A),
         text_b=options.text_b_column,
         label=options.label_column or registry.LABEL,
         row_id=options.id_column,
     )
+    flags = {"text": columns.text_a, "text_b": columns.text_b, "id": columns.row_id}
+    if split != "test":
+        flags["label"] = columns.label
+    for flag, name in flags.items():
+        if name is not None and name not in header:
+            raise InputError(
+                f"{path}: the header has no column {name!r}; it has {', '.join(header)}. Name the "
+                f"column of the {_MEANINGS[flag]} by --{flag}_column."
+            )
+    return columns
+
+
+_MEANINGS = {"text": "text", "text_b": "second text", "label": "label", "id": "ids"}
 
 
 def _used(task: registry.Task, options: Classifier) -> list[str]:

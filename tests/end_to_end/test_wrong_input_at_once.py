@@ -83,7 +83,7 @@ def cases(folder):
         (
             "classify",
             training | {"train_file": f"{folder}/own.csv", "text_column": "text"},
-            "the header has no column 'text'; it reads ['words', 'label']",
+            "the header has no column 'text'; it has words, label. Name the column of the text",
         ),
         ("squad", squad | {"train_file": nowhere}, "--train_file="),
         ("squad", squad, "squad.json"),
