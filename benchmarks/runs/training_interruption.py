@@ -291,6 +291,7 @@ def main(options):
         flags = [*material.flags, f"--input_file={directory}/of_*/*.tfrecord", "--do_train"]
         flags += ["--do_eval", f"--phases={PHASES}", "--num_warmup_steps=5", "--log_steps=1"]
         flags += [f"--save_checkpoints_steps={SAVE_STEPS}", "--learning_rate=1e-3"]
+        flags += ["--keep_training_state"]  # whose moments are compared
         flags += [f"--eval_input_file={material.records[64]}", "--max_eval_steps=5"]
         print(
             f"{'':48}{'logged, other':>14} {'weights, bytes':>14}{'':4}moments, same: eval report"

@@ -85,6 +85,11 @@ class Training(Devices):
     iterations_per_loop: int = option(
         1000, "Maximum updates that a device makes in one call; used with --length_buckets."
     )
+    keep_training_state: bool = option(
+        False,
+        "(new) Keep the training state (weights, moments of the optimizer and step: three times "
+        "the size of the weights) when the training is complete; false: only until then.",
+    )
     log_steps: int = option(10, "(new) Updates between two lines of metrics.jsonl.")
     lr_schedule: str = option(
         "linear",
@@ -251,11 +256,6 @@ class FineTuning(Training):
     )
     max_train_examples: int | None = option(
         None, "(new) Number of examples to train on; none: all."
-    )
-    keep_training_state: bool = option(
-        False,
-        "(new) Keep what the optimizer needs to go on (about three times the size of the weights) "
-        "once the training is complete.",
     )
 
     def __post_init__(self) -> None:

@@ -188,11 +188,7 @@ def _score_again(
     num_updates: int,
 ) -> None:
     """Says that a run is complete; scores its last weights if they have no score yet."""
-    print(
-        f"Training: complete after step {num_updates}, so nothing is trained again. "
-        f"Weights: {directory.path}",
-        flush=True,
-    )
+    print(completion.message(directory.path, num_updates), flush=True)
     if evaluate and (scores.last is None or scores.last["step"] != num_updates):
         model = directory.build_model("last")
         _keep_score(best, num_updates, evaluate(Predictor(model)), model)

@@ -23,7 +23,6 @@ from bert_tf.records import check, manifest
 from bert_tf.records.read import stream
 from bert_tf.training import finetune, pretraining_data, pretraining_inputs, setup
 from bert_tf.training.inputs import Inputs, announce, check_identity, deciding_options
-from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.plan import flops, hardware, peak
 from bert_tf.training.plan.options import PlanOptions
@@ -31,7 +30,7 @@ from bert_tf.training.plan.text import describe
 from bert_tf.training.pretraining_data import PhaseData, Records
 from bert_tf.training.pretraining_inputs import PretrainingInputs
 from bert_tf.training.report import page
-from bert_tf.training.resume import full_disk
+from bert_tf.training.resume import completion, full_disk
 from bert_tf.training.step import recomputation
 from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import PRETRAINING, Pretraining
@@ -51,10 +50,11 @@ def run_on(given: PretrainingInputs) -> None:
     """`run` on what was checked."""
     inputs, directory = given.inputs, given.directory
     options, objective = inputs.options, PRETRAINING[inputs.options.objective]
-    data = _phase_data(given)
-    eval_records = pretraining_data.find_records(
-        options, inputs.vocabulary, data[-1].phase.max_seq_length, is_evaluation=True
-    )
+    with status("Checking the records"):
+        data = _phase_data(given)
+        eval_records = pretraining_data.find_records(
+            options, inputs.vocabulary, data[-1].phase.max_seq_length, is_evaluation=True
+        )
     strategy = setup.set_up_devices(options)
     for each in data:
         pretraining_data.check_batch_size(each.phase, options, strategy)
@@ -66,10 +66,12 @@ def run_on(given: PretrainingInputs) -> None:
         print(_plan(inputs, data, objective), flush=True)
         return
     run = setup.Run(inputs, strategy, directory)
-    if not options.do_train:
-        model = setup.trained_model(inputs, directory)
-        if run.is_chief:
-            _evaluate(model, eval_records, objective, options, _num_updates_made(directory))
+    is_complete = options.do_train and _is_complete(directory, data, options)
+    if is_complete or not options.do_train:
+        if options.do_eval and run.is_chief:
+            model = setup.trained_model(inputs, directory)
+            step = completion.num_updates(directory.path) or 0
+            _evaluate(model, eval_records, objective, options, step)
         return
     loop = _train(run, data, objective)
     if options.do_eval and run.is_chief:
@@ -79,9 +81,23 @@ def run_on(given: PretrainingInputs) -> None:
             loop.step, _evaluate(model, eval_records, objective, options, loop.step)
         )
     loop.log.event(loop.step, "end")
+    if run.is_chief:
+        completion.finish(directory.path, loop.step, keeps_states=options.keep_training_state)
     loop.close()
     if run.is_chief:
         print(f"Report: {page.write(directory.path)}", flush=True)
+
+
+def _is_complete(
+    directory: model_directory.ModelDirectory, data: Sequence[PhaseData], options: PreTraining
+) -> bool:
+    """Whether the directory holds this run, and nothing is left to train; says so then."""
+    num_steps = _num_steps(data)
+    if not completion.is_marked(directory.path, num_steps):
+        return False
+    check_identity(directory.path, deciding_options(options) | _identity(data, options))
+    print(completion.message(directory.path, num_steps), flush=True)
+    return True
 
 
 def _phase_data(given: PretrainingInputs) -> list[PhaseData]:
@@ -163,8 +179,8 @@ def _train(run: setup.Run[PreTraining], data: Sequence[PhaseData], objective: Pr
     )
     done = loop.restore()
     print(
-        f"Pre-training: {sum(reader.num_records for reader in readers)} records in "
-        f"{sum(len(each.records.paths) for each in data)} file(s), {num_steps} steps, "
+        f"Pre-training: {sum(reader.num_records for reader in readers):,} records in "
+        f"{sum(len(each.records.paths) for each in data):,} file(s), {num_steps:,} steps, "
         f"{run.strategy.num_replicas_in_sync} replica(s)"
         + (f"; resumed after step {done}." if done else "."),
         flush=True,
@@ -217,14 +233,6 @@ def _sizes(each: PhaseData, objective: Pretraining) -> tuple[int, int]:
     """T and the predictions of a row; a left-to-right model predicts every token."""
     sizes = each.records.sizes
     return sizes["T"], sizes["T"] if objective.is_causal else sizes["P"]
-
-
-def _num_updates_made(directory: model_directory.ModelDirectory) -> int:
-    """Updates behind the weights of a finished run; 0 where there are none in the directory."""
-    if not os.path.isdir(directory.weights("last")):
-        return 0
-    ends = history.read(os.path.join(directory.path, history.NAME)).events("end")
-    return ends[-1]["step"] if ends else 0
 
 
 def _evaluate(

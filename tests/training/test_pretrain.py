@@ -341,11 +341,16 @@ def test_a_dry_run_refuses_what_a_run_would(bert):
     assert not (bert / "dry.out").exists()
 
 
-def test_evaluation_of_a_finished_run_knows_its_step(bert):
+def test_a_finished_run_is_evaluated_and_not_trained_again(bert, capsys):
     path = many_records(bert, "records", 17)
     trained = results(bert, path)
     assert trained["global_step"] == "3"
     assert results(bert, path, do_train=False) == trained
+    # Complete, it keeps no training state, and the same command only evaluates.
+    names = os.listdir(f"{path}.out/training")
+    assert sorted(names) == ["complete.json", "identity.json", "lock"]
+    assert results(bert, path) == trained
+    assert capsys.readouterr().out.count("The training is complete after step 3") == 1
 
 
 def test_a_run_may_go_on_in_more_micro_batches(dropout):

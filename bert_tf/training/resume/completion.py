@@ -31,7 +31,13 @@ def is_complete(directory: str, step: int) -> bool:
     Without the mark, because it is of version 0.1.0 or was killed, a state of that update says so.
     """
     saved = state_files.listed(os.path.dirname(_path(directory)))
-    return _has_last_weights(directory) and step in (_marked(directory), *(s.step for s in saved))
+    is_last_state = _has_last_weights(directory) and step in [each.step for each in saved]
+    return is_last_state or is_marked(directory, step)
+
+
+def is_marked(directory: str, step: int) -> bool:
+    """Whether the run in a model directory was marked as complete after `step` updates."""
+    return _has_last_weights(directory) and _marked(directory) == step
 
 
 def _has_last_weights(directory: str) -> bool:
@@ -45,6 +51,14 @@ def _marked(directory: str) -> int | None:
             return int(json.load(file)["step"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def message(directory: str, step: int) -> str:
+    """What a complete run says when it is started again."""
+    return (
+        f"The training is complete after step {step:,}; {os.path.join(directory, 'last')} has its "
+        "weights. Nothing is trained again."
+    )
 
 
 def finish(directory: str, step: int, *, keeps_states: bool) -> None:
