@@ -3,7 +3,8 @@
     bert_config.json  vocab.txt  model.json     what the model is
     best/bert_model.ckpt.*                      weights with the best score on the dev set
     last/bert_model.ckpt.*                      weights at the last step
-    training/                                   optimizer and step, for resuming
+    training/                                   optimizer and step, for resuming a run; of a
+                                                complete one only if --keep_training_state
     flags.txt                                   options of the training; --flagfile repeats it
 
 `best` and `last` are ordinary google-research/bert checkpoints.
