@@ -10,6 +10,7 @@ events:
     phase        the updates from here on have the sizes in `sizes`
     evaluation   `metrics` of these weights on held-out data; of a classifier `confusion` too, see
                  `scores.Evaluation`
+    peak         `flops_per_second` of all devices, which `mfu` is relative to
     interrupted  the run was asked to stop
     end          the run is complete
 """

@@ -3,13 +3,13 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bert_tf.training.report.rendering import number, render
+from bert_tf.training.report.rendering import digits_to_tell_apart, number, render
 
 _Floats = npt.NDArray[np.float64]
 
@@ -17,6 +17,7 @@ _MAX_BUCKETS = 500  # of a curve's width, each drawn from its smallest to its la
 _MAX_READINGS = 240  # points that the cursor stops at
 _SMOOTHING = 100  # a run is this many times as long as what is smoothed over, to either side
 _NUM_TICKS = 6
+_LEAST_RANGE = 1e-5  # of the values; below it float32 shows noise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +77,18 @@ def svg(curve: Curve, marks: Sequence[Mark], last_step: int) -> str:
     phase_starts = [mark.step for mark in marks if mark.kind == "phase"]
     smooth = smoothed(*logged, phase_starts) if curve.is_smoothed else logged[1]
     frame = _Frame(last_step, *value_range(logged[1], smooth, held_out[1]))
+    value_ticks = ticks(frame.low, frame.high)
+    digits = digits_to_tell_apart(value_ticks, curve.is_share)
+
+    def text(value: float) -> str:
+        return number(value, curve.is_share, digits)
+
     return render(
         "curve.svg",
         title=curve.title,
         frame=frame,
         marks=marks,
-        value_ticks=[
-            (frame.y(value), number(value, curve.is_share))
-            for value in ticks(frame.low, frame.high)
-        ],
+        value_ticks=[(frame.y(value), text(value)) for value in value_ticks],
         step_ticks=[(frame.x(step), number(step)) for step in ticks(0, last_step)],
         paths={
             "logged": frame.path(*thinned(*logged)) if curve.is_smoothed else "",
@@ -95,12 +99,12 @@ def svg(curve: Curve, marks: Sequence[Mark], last_step: int) -> str:
             (
                 frame.x(step),
                 frame.y(value),
-                f"held-out after {int(step)}: {number(value, curve.is_share)}",
+                f"held-out after {int(step)}: {text(value)}",
             )
             for step, value in zip(*held_out, strict=True)
         ],
         note=", ".join(_left_out(frame, logged[1], len(curve.values) - len(logged[1]))),
-        readings=_readings(frame, logged[0], smooth, curve.is_share),
+        readings=_readings(frame, logged[0], smooth, text),
     )
 
 
@@ -163,7 +167,7 @@ def value_range(logged: _Floats, smooth: _Floats, held_out: _Floats) -> tuple[fl
     if low == high:
         margin = abs(low) / 10 or 0.5
         return low - margin, high + margin
-    margin = 0.06 * (high - low)
+    margin = max(0.06 * (high - low), _LEAST_RANGE / 2 * max(abs(low), abs(high)))
     # Zero is a better bottom than a number that happens to be near it.
     bottom = 0.0 if 0 <= low < 0.4 * high else low - margin
     return bottom, high + margin
@@ -221,13 +225,13 @@ def _left_out(frame: _Frame, logged: _Floats, num_not_finite: int) -> Iterator[s
         yield f"{num_not_finite} not finite"
 
 
-def _readings(frame: _Frame, steps: _Floats, values: _Floats, is_share: bool) -> str:
+def _readings(frame: _Frame, steps: _Floats, values: _Floats, text: Callable[[float], str]) -> str:
     """JSON of [x, y, step, text] for the cursor."""
     if not len(steps):
         return "[]"
     rows = np.unique(np.linspace(0, len(steps) - 1, _MAX_READINGS).astype(int))
     readings = [
-        [float(frame.x(step)), float(frame.y(value)), int(step), number(value, is_share)]
+        [float(frame.x(step)), float(frame.y(value)), int(step), text(value)]
         for step, value in zip(steps[rows].tolist(), values[rows].tolist(), strict=True)
     ]
     return json.dumps(readings, separators=(",", ":"))

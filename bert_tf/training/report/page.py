@@ -18,11 +18,11 @@ from typing import Any
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.formatting import duration
+from bert_tf.formatting import abbreviated, duration
 from bert_tf.training.monitoring.history import History
 from bert_tf.training.report import evaluation, run_files
 from bert_tf.training.report.figures import Curve, Mark, svg
-from bert_tf.training.report.rendering import is_share, number, render, shown, words
+from bert_tf.training.report.rendering import is_share, meaning, number, render, shown, words
 
 NAME = "report.html"
 _TITLES = {
@@ -124,7 +124,14 @@ def _speeds(history: History) -> Iterator[tuple[str, str]]:
     for name in ("tokens_per_second", "real_share", "mfu"):
         values = [value for value in history.series(name)[1] if math.isfinite(value)]
         if values:
-            yield f"{words(name)}, median", shown(name, statistics.median(values))
+            peak = _peak(history) if name == "mfu" else ""
+            yield f"{words(name)}, median{peak}", shown(name, statistics.median(values))
+
+
+def _peak(history: History) -> str:
+    """What the utilisation is relative to, where the run has measured it."""
+    peaks = [line.get("flops_per_second") for line in history.events("peak")]
+    return f", of {abbreviated(peaks[-1], 'FLOP/s')}" if peaks and peaks[-1] else ""
 
 
 def _last_evaluation(history: History) -> Iterator[tuple[str, str]]:
@@ -151,7 +158,12 @@ def _figures(history: History) -> Iterator[dict[str, str]]:
             is_share=is_share(name),
             is_smoothed=name not in _NOT_SMOOTHED,
         )
-        yield {"title": curve.title, "last": curve.last, "svg": svg(curve, marks, last_step)}
+        yield {
+            "title": curve.title,
+            "meaning": meaning(name),
+            "last": curve.last,
+            "svg": svg(curve, marks, last_step),
+        }
 
 
 def _rank(name: str) -> int:

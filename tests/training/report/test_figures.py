@@ -199,3 +199,18 @@ def test_few_values_or_none(values):
 
 def test_the_label_is_escaped():
     assert drawn([0, 1], [1.0, 2.0]).get("aria-label") == "a < b by update"
+
+
+@pytest.mark.parametrize(
+    ("values", "is_share"),
+    [([44.20012, 44.20031], False), ([1234567.0, 1234569.0], False), ([0.90001, 0.90003], True)],
+)
+def test_ticks_of_a_nearly_constant_curve_have_different_labels(values, is_share):
+    element = drawn([0, 10], values, is_share=is_share, is_smoothed=False)
+    labels = [text.text for text in element.iter("text") if text.get("text-anchor") == "end"]
+    assert len(labels) >= 4 and len(set(labels)) == len(labels)
+
+
+def test_noise_of_float32_is_drawn_as_nearly_constant():
+    low, high = figures.value_range(np.array([44.2, 44.2 + 4e-6]), np.array([]), np.array([]))
+    assert high - low == pytest.approx(4e-6 + 44.2e-5, rel=1e-3)

@@ -69,6 +69,7 @@ def start(number, step, last_step, before):
 LINES = [
     start(1, 0, 0, 0.0),
     line(0, event="phase", sizes={"max_seq_length": 128, "train_batch_size": 32}),
+    line(0, event="peak", flops_per_second=2.17e11),
     line(10, masked_lm_loss=9.5, masked_lm_accuracy=0.01, learning_rate=1e-4, gradient_norm=3.0),
     line(20, masked_lm_loss=8.5, tokens_per_second=900.0, real_share=0.9, mfu=0.5, odd=1.0),
     start(2, 20, 27, 30.0),
@@ -193,6 +194,11 @@ def test_the_cursor_finds_its_readings(page):
     assert [point[2] for point in readings[0]] == [10, 20, 30]
     assert len(page.with_class("span", "reading")) == len(readings)
     assert "last 7.5" in page.texts_in("span")
+
+
+def test_the_utilisation_says_what_it_is_relative_to(page):
+    assert "Model FLOP utilisation, median, of 217 GFLOP/s" in page.texts_in("span")
+    assert any("fastest matrix products" in text for text in page.texts_in("p"))
 
 
 def test_light_and_dark():

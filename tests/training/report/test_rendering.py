@@ -33,6 +33,19 @@ def test_a_share_is_per_cent():
     assert rendering.number(0.4321, is_share=True) == "43.2 %"
 
 
+def test_digits_that_tell_values_apart():
+    assert rendering.digits_to_tell_apart([1.0, 2.0]) == 4
+    assert rendering.digits_to_tell_apart([44.2001, 44.2002, 44.2003]) == 6
+    assert rendering.digits_to_tell_apart([0.5, 0.5]) == 4
+
+
+def test_values_say_what_they_mean():
+    assert rendering.meaning("masked_lm_loss").startswith("Cross-entropy per masked token")
+    assert rendering.meaning("gradient_norm") == "Size of the gradient before it is clipped."
+    assert rendering.meaning("loss").startswith("What training minimises")
+    assert rendering.meaning("odd") == ""
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
