@@ -79,6 +79,18 @@ def test_rows_of_several_outputs_are_objects():
     }
 
 
+def test_every_row_has_its_probabilities_with_their_labels():
+    text = write(
+        json_tensors.ROW,
+        labels=np.array([[b"no", b"yes"], [b"no", b"yes"]], object),
+        probabilities=np.array([[0.75, 0.25], [0.5, 0.5]], np.float32),
+    )
+    assert json.loads(text)["predictions"] == [
+        {"labels": ["no", "yes"], "probabilities": [0.75, 0.25]},
+        {"labels": ["no", "yes"], "probabilities": [0.5, 0.5]},
+    ]
+
+
 def test_an_empty_batch_is_an_empty_list():
     empty = np.zeros((0, 3), np.float32)
     assert json.loads(write(json_tensors.ROW, x=empty)) == {"predictions": []}
