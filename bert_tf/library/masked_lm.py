@@ -106,7 +106,9 @@ class MaskedLM(TextModel):
         text = text.decode("utf-8", "ignore") if isinstance(text, bytes) else text
         first, *others = text.split(_MASK)
         if not others:
-            raise ValueError(f"Text {index} has no {_MASK}: {text[:60]!r}. Write it in capitals.")
+            raise ValueError(
+                f"texts[{index}] has no {_MASK}: {text[:60]!r}. It is written in capitals."
+            )
         encode = self.tokenizer.in_python.encode
         ids = encode(first)
         for part in others:
@@ -114,7 +116,7 @@ class MaskedLM(TextModel):
         row, _ = packing.pack(ids, None, vocabulary, self.tokenizer.max_seq_length)
         if row.count(vocabulary.mask_id) < len(others):
             raise ValueError(
-                f"Text {index} has {len(ids) + 2} tokens, and a {_MASK} is behind the "
+                f"texts[{index}] has {len(ids) + 2} tokens, and a {_MASK} is behind the "
                 f"{self.tokenizer.max_seq_length} that the model takes. Shorten the text."
             )
         return row

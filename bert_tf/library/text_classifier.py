@@ -260,7 +260,7 @@ class TextRegressor(_ScoringModel):
         """
         values = np.asarray(y)
         if values.dtype.kind not in "iufb":
-            raise ValueError(f"Numbers were wanted as targets, not {values.flat[0]!r}.")
+            raise ValueError(f"Numbers were wanted as targets, not {values.flat[0].item()!r}.")
         return values.astype(np.float32).reshape(-1)
 
     def _default_loss(self) -> keras.losses.Loss:
