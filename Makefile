@@ -22,7 +22,7 @@ quickstart: setup  ## run the whole path on real text and real weights
 	$(BIN)/python quickstart.py
 
 test: setup lint  ## run the linters and all tests, in two processes
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 
 # Apache Beam needs an older protobuf, so its tests have their own environment.
 test-beam: .venv-beam/complete  ## run the tests of the Apache Beam pipeline

@@ -1,5 +1,6 @@
 """Pre-training on records of every form that they come in."""
 
+import functools
 import json
 import os
 import pathlib
@@ -84,19 +85,15 @@ def results(bert, path, **changes):
 
 
 def test_records_without_padding_train_the_same_model(bert):
-    foreign = results(bert, write_records(bert, "foreign", SIZES), max_predictions_per_seq=3)
-    assert float(foreign["loss"]) > 0
-    padded = write_records(bert, "padded", SIZES, pad_to_max_seq_length=True)
-    assert results(bert, padded) == foreign
-    unpadded = write_records(bert, "unpadded", None, pad_to_max_seq_length=False)
-    assert results(bert, unpadded) == foreign
-
-
-def test_the_number_of_predictions_is_that_of_the_records_unless_given(bert):
     path = write_records(bert, "foreign", SIZES)
-    results(bert, path)
+    foreign = results(bert, path)
+    assert float(foreign["loss"]) > 0
     with pytest.raises(InputError, match="Give --max_predictions_per_seq=3"):
         results(bert, path, max_predictions_per_seq=20)
+    padded = write_records(bert, "padded", SIZES, pad_to_max_seq_length=True)
+    assert results(bert, padded, max_predictions_per_seq=3) == foreign
+    unpadded = write_records(bert, "unpadded", None, pad_to_max_seq_length=False)
+    assert results(bert, unpadded) == foreign
 
 
 # ---------------------------------------------------------------- whole runs
@@ -139,17 +136,31 @@ def trained(bert, path, name, **changes):
     return weights(bert / name)
 
 
-def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropout):
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Gives the directory of a run on `many_records`, made once for all tests that ask for it."""
+
+    @functools.cache
+    def directory(drop_prob, **changes):
+        bert = write_model(tmp_path_factory.mktemp("finished"), TOKENS, drop_prob)
+        sizes = (17, 29) if "phases" in changes else (17,)
+        paths = ",".join(many_records(bert, f"of_{size}", size) for size in sizes)
+        trained(bert, paths, "out", **changes)
+        return bert / "out"
+
+    return directory
+
+
+def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropout, finished):
     """With dropout: a row of the global batch has its own mask wherever it is computed."""
     path = many_records(dropout, "records", 17)
 
     def found(name, **changes):
         return trained(dropout, path, name, num_train_steps=30, **changes)
 
-    wanted = found("host")
+    wanted = weights(finished(0.1, num_train_steps=30))
     of_four = {"length_buckets": "17", "gradient_accumulation_steps": 4}
     of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 7}
-    assert_close(found("micro_batches", gradient_accumulation_steps=4), wanted, 1e-6)
     assert_close(found("fed by tf.data", **of_four), wanted, 1e-6)
     with on_replicas(2):
         assert_close(found("two replicas", **of_two), wanted, 1e-6)
@@ -158,10 +169,10 @@ def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropo
 
 
 @pytest.mark.parametrize("buckets", [None, "17"])
-def test_two_processes_make_the_weights_of_one(bert, buckets):
+def test_two_processes_make_the_weights_of_one(bert, finished, buckets):
     """As on two hosts: each process finds the other through TF_CONFIG; the first one writes."""
     path = many_records(bert, "records", 17)
-    wanted = trained(bert, path, "one", num_train_steps=30)
+    wanted = weights(finished(0.0, num_train_steps=30))
     flags = [f"--bert_config_file={bert}/bert_config.json", f"--input_file={path}", "--do_train"]
     flags += [f"--output_dir={bert}/two", "--max_seq_length=17", "--num_train_steps=30"]
     flags += ["--num_warmup_steps=2", "--train_batch_size=8", "--learning_rate=1e-2"]
@@ -183,9 +194,9 @@ def test_two_processes_make_the_weights_of_one(bert, buckets):
     assert_close(weights(bert / "two"), wanted, 1e-6)
 
 
-def test_buckets_change_padding_and_nothing_else(bert):
+def test_buckets_change_padding_and_nothing_else(bert, finished):
     path = many_records(bert, "records", 17)
-    wanted = trained(bert, path, "host")
+    wanted = weights(finished(0.0))
     # In several calls: the first, which compiles, counts for no rate.
     changes = {"length_buckets": "11,13", "iterations_per_loop": 3}
     changes |= {"gradient_accumulation_steps": 2}
@@ -221,15 +232,15 @@ PHASES = {"phases": "17:4,29:3:4:5e-3", "save_checkpoints_steps": 2}
 
 
 @pytest.mark.parametrize(("step", "buckets"), [(3, None), (4, None), (5, "17")])
-def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, step, buckets):
+def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, finished, step, buckets):
     paths = ",".join(many_records(dropout, f"of_{size}", size) for size in (17, 29))
     changes = PHASES | {"length_buckets": buckets, "iterations_per_loop": 1}
-    wanted = trained(dropout, paths, "straight", **changes)
+    straight = finished(0.1, **changes)
     with killed_after(step):
         trained(dropout, paths, "killed", **changes)
     found = trained(dropout, paths, "killed", **changes)
-    assert_close(found, wanted, 0)
-    assert losses(dropout / "killed") == losses(dropout / "straight")
+    assert_close(found, weights(straight), 0)
+    assert losses(dropout / "killed") == losses(straight)
     assert len(losses(dropout / "killed")) == 7
 
 
@@ -247,16 +258,16 @@ def test_each_phase_takes_the_records_of_its_length(bert):
         ("ltr_nsp", {"left_to_right_loss", "next_sentence_loss", "next_sentence_accuracy"}),
     ],
 )
-def test_objectives(bert, objective, names):
-    path = many_records(bert, "records", 17)
-    found = trained(bert, path, "out", objective=objective, do_eval=True)
-    text = (bert / "out" / "eval_results.txt").read_text()
+def test_objectives(finished, objective, names):
+    out = finished(0.0, objective=objective, do_eval=True)
+    text = (out / "eval_results.txt").read_text()
     assert all(f"{name} = " in text for name in names)
-    assert ("cls/seq_relationship/output_weights" in found) == ("next_sentence_loss" in names)
-    config = json.loads((bert / "out" / "bert_config.json").read_text())
+    has_pairs = "cls/seq_relationship/output_weights" in weights(out)
+    assert has_pairs == ("next_sentence_loss" in names)
+    config = json.loads((out / "bert_config.json").read_text())
     assert config.get("is_causal", False) == objective.startswith("ltr")
-    assert "metrics" in next(line for line in lines(bert / "out") if "metrics" in line)
-    assert (bert / "out" / "report.html").stat().st_size > 1000
+    assert "metrics" in next(line for line in lines(out) if "metrics" in line)
+    assert (out / "report.html").stat().st_size > 1000
 
 
 def test_records_of_another_kind_are_refused(bert):
@@ -265,16 +276,16 @@ def test_records_of_another_kind_are_refused(bert):
         trained(bert, path, "out", objective="mlm_sop")
 
 
-def test_dynamic_masks_are_others(bert):
+def test_dynamic_masks_are_others(bert, finished):
     path = many_records(bert, "records", 17)
-    static = trained(bert, path, "static")
+    static = weights(finished(0.0))
     dynamic = trained(bert, path, "dynamic", dynamic_masking=True)
     assert any(not np.allclose(dynamic[name], static[name], atol=1e-5) for name in static)
 
 
-def test_recomputing_changes_nothing(dropout):
+def test_recomputing_changes_nothing(dropout, finished):
     path = many_records(dropout, "records", 17)
-    wanted = trained(dropout, path, "kept")
+    wanted = weights(finished(0.1))
     assert_close(trained(dropout, path, "recomputed", recompute=True), wanted, 1e-6)
 
 
@@ -353,19 +364,19 @@ def test_a_finished_run_is_evaluated_and_not_trained_again(bert, capsys):
     assert capsys.readouterr().out.count("The training is complete after step 3") == 1
 
 
-def test_a_run_may_go_on_in_more_micro_batches(dropout):
+def test_a_run_may_go_on_in_more_micro_batches(dropout, finished):
     path = many_records(dropout, "records", 17)
-    wanted = trained(dropout, path, "whole")
+    wanted = weights(finished(0.1))
     with killed_after(5):
         trained(dropout, path, "moved", save_checkpoints_steps=3)
     assert_close(trained(dropout, path, "moved", gradient_accumulation_steps=4), wanted, 1e-6)
 
 
 @pytest.mark.parametrize(("learned", "wanted"), [("ltr", "mlm_nsp"), ("mlm", "ltr_nsp")])
-def test_weights_of_the_other_direction_are_refused(bert, learned, wanted):
+def test_weights_of_the_other_direction_are_refused(bert, finished, learned, wanted):
     path = many_records(bert, "records", 17)
-    trained(bert, path, "learned", objective=learned, num_train_steps=3)
-    given = {"init_checkpoint": f"{bert}/learned", "vocab_file": f"{bert}/vocab.txt"}
+    learner = finished(0.0, objective=learned, do_eval=True)
+    given = {"init_checkpoint": str(learner), "vocab_file": f"{bert}/vocab.txt"}
     with pytest.raises(InputError, match=f"Give --objective={learned.split('_')[0]}"):
         trained(bert, path, "more", objective=wanted, **given)
 

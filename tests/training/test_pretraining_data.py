@@ -133,9 +133,17 @@ def found_records(bert, path, objective="mlm_nsp", is_evaluation=False, **change
     return pretraining_data.find_records(given, VOCABULARY, 17, is_evaluation=is_evaluation)
 
 
-@pytest.mark.parametrize("kind", [{}, {"pad": False}, {"is_packed": True, "pad": False}], ids=str)
-@pytest.mark.parametrize("objective", ["mlm", "ltr"])
-def test_every_batch_and_micro_batch_is_that_of_masked_records(bert, kind, objective):
+@pytest.mark.parametrize(
+    ("objective", "kind"),
+    [
+        ("mlm", {}),
+        ("mlm", {"pad": False}),
+        ("mlm", {"is_packed": True, "pad": False}),
+        ("ltr", {"is_packed": True, "pad": False}),
+    ],
+    ids=str,
+)
+def test_every_batch_and_micro_batch_is_that_of_masked_records(bert, objective, kind):
     """Left to right the model's batches, of which masks are undone."""
     prepare = objectives.PRETRAINING[objective].prepare
     shares = {"first_row": 4, "num_rows": 4}

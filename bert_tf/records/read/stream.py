@@ -12,6 +12,8 @@ from bert_tf.records import check, manifest
 
 _MAX_FILES_AT_ONCE = 16
 _ENDLESS = 2**62
+# Nothing here is Python control flow over tensors, and AutoGraph takes seconds to find that out.
+_as_written = tf.autograph.experimental.do_not_convert
 
 
 def endless(
@@ -45,7 +47,7 @@ def endless(
         left_out = tf.where(epoch == first_epoch, tf.constant(done, tf.int64), 0)
         return _shuffled_epoch(paths, tf.stack([seed, epoch]), records_to_shuffle, left_out, source)
 
-    return tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(one_epoch)
+    return tf.data.Dataset.range(first_epoch, _ENDLESS).flat_map(_as_written(one_epoch))
 
 
 def _shuffled_epoch(
@@ -76,13 +78,13 @@ def _shuffled_epoch(
     order = tf.random.experimental.stateless_shuffle(tf.constant(paths), seed)
     # Not in parallel: a record costs 1 microsecond in turns, 6 through the parallel interleave.
     in_turns = tf.data.Dataset.from_tensor_slices(order).interleave(
-        source, cycle_length=min(_MAX_FILES_AT_ONCE, len(paths))
+        _as_written(source), cycle_length=min(_MAX_FILES_AT_ONCE, len(paths))
     )
     return (
         in_turns.skip(first_block * records_to_shuffle)
         .batch(records_to_shuffle)
         .enumerate(start=first_block)
-        .map(shuffle)
+        .map(_as_written(shuffle))
         .prefetch(1)
         .unbatch()
         .skip(first_record % records_to_shuffle)
@@ -161,7 +163,9 @@ def ready(
     options.deterministic = True
     # One stream for all workers: its order, not the files, decides who gets what.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    parsed = batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    parsed = batches.map(
+        _as_written(parse), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    )
     parsed = parsed.unbatch() if unbatch else parsed
     return parsed.prefetch(tf.data.AUTOTUNE).with_options(options)
 
