@@ -140,7 +140,8 @@ class Progress:
             start += f"{100 * min(1.0, self._done / self._total):3.0f} %|"
             end = f"| {end} of {self._amount(self._total)}"
         room = columns - len(start) - len(end) - (_MIN_BAR if self._total else 0)
-        for part in [*self._speed(), *self._notes]:
+        speed = list(self._speed()) or [_seconds(time.monotonic() - self._start)]
+        for part in [*(speed if self._has_speed else ()), *self._notes]:
             room -= len(part) + len(", ")
             if room < 0:
                 break

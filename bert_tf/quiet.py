@@ -29,6 +29,7 @@ _LOG_LINE = re.compile(
     rb"(?:([IWE])\d{4} \d\d:\d\d:\d+\.\d+ +\d+ |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWE]) )"
     rb"\S+:\d+\] "
 )
+_NOTHING = contextlib.nullcontext()
 _HEADER = b"WARNING: All log messages before absl::InitializeLog() is called"
 
 
@@ -48,39 +49,47 @@ def show_loading() -> None:
 
 
 class _Finder:
-    """Finds `tensorflow` as usual, once, and has it loaded quietly."""
+    """Finds `tensorflow` as usual, and has it loaded quietly.
+
+    `keras`, which takes seconds too and loads `tensorflow` in between, is found for the status.
+    """
 
     has_status = False
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
 
     def find_spec(
         self, name: str, path: object = None, target: ModuleType | None = None
     ) -> "ModuleSpec | None":
         """Called for every import; None leaves it to the other finders."""
-        if name != "tensorflow":
+        if name not in ("keras", "tensorflow") or name in self._found:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._found.add(name)
+        spec = importlib.util.find_spec(name)  # asks this finder again, and then the others
         if spec and spec.loader:
             loader = spec.loader
             load = loader.exec_module
 
             def load_quietly(module: ModuleType) -> None:
                 del loader.exec_module  # the method of the class is back
-                with _status() if self.has_status else contextlib.nullcontext(), _quiet():
+                with self._status(), _quiet() if name == "tensorflow" else _NOTHING:
                     load(module)
 
             loader.exec_module = load_quietly  # type: ignore[method-assign]
         return spec
 
+    def _status(self) -> contextlib.AbstractContextManager[None]:
+        if not self.has_status:
+            return _NOTHING
+        self.has_status = False  # one for both
+        from bert_tf import progress  # only commands show it
+
+        return progress.status("Loading TensorFlow")
+
 
 def _finders() -> list[_Finder]:
     return [finder for finder in sys.meta_path if isinstance(finder, _Finder)]
-
-
-def _status() -> contextlib.AbstractContextManager[None]:
-    from bert_tf import progress  # only commands show it
-
-    return progress.status("Loading TensorFlow")
 
 
 @contextlib.contextmanager

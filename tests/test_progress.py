@@ -162,6 +162,13 @@ def test_time_left_and_speed_on_a_terminal(line_of, clock):
     assert line(79).endswith("| 500 of 1,000, 4 s left, 125 examples/s")
 
 
+def test_time_moves_while_nothing_is_done(line_of, clock):
+    _, line = line_of("draw", 7_300_000, "bytes")
+    clock.now += 12.0
+    assert line(79).startswith("draw:   0 %|")
+    assert line(79).endswith("| 0 bytes of 7.3 MB, 12 s")
+
+
 def test_what_comes_first_is_named_while_it_lasts(line_of, clock):
     shown, line = line_of("train", 50, "steps", first="compiling the update")
     clock.now += 12.0

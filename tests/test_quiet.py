@@ -97,6 +97,23 @@ def test_the_message_of_a_crash_arrives(run):
     assert done.stderr == "a real message\n" + FATAL + "no line end"
 
 
+def test_a_command_shows_that_it_loads(run):
+    program = """
+import contextlib, bert_tf
+from bert_tf import progress, quiet
+shown = []
+@contextlib.contextmanager
+def status(text):
+    shown.append(text)
+    yield
+progress.status = status
+quiet.show_loading()
+import tensorflow, tensorflow
+assert shown == ["Loading TensorFlow"], shown
+"""
+    assert run("", program).returncode == 0
+
+
 def test_tensorflow_itself_prints_nothing():
     environment = {n: v for n, v in os.environ.items() if n != "TF_CPP_MIN_LOG_LEVEL"}
     program = """

@@ -212,7 +212,8 @@ class _Build:
                     else:
                         progress.skip(num_bytes[key])
 
-        with Progress("tokenize", total, "bytes") as progress:
+        first = "starting the worker processes" if workers.are_processes else ""
+        with Progress("tokenize", total, "bytes", first=first) as progress:
             for header in workers.run("tokenize", missing(progress)):
                 key = tuple(header["key"])
                 headers[key] = header

@@ -34,6 +34,11 @@ class Workers:
         self._executor: concurrent.futures.ProcessPoolExecutor | None = None
         self._here: Any = None
 
+    @property
+    def are_processes(self) -> bool:
+        """Whether there are worker processes, which take a while to start."""
+        return self._num_workers > 1
+
     def __enter__(self) -> "Workers":
         if self._num_workers > 1:
             self._environment = {name: os.environ.get(name) for name in _ONE_THREAD}
