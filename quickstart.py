@@ -90,14 +90,10 @@ def _stages(weights: str) -> Iterator[tuple[str, list[str], str]]:
 def _run_stage(title: str, arguments: list[str], look: str) -> None:
     print(f"\n=== {title}\n  $ python {shlex.join(arguments)}", flush=True)
     start = time.monotonic()
-    status = subprocess.run([sys.executable, *arguments], env=_environment()).returncode
+    status = subprocess.run([sys.executable, *arguments]).returncode
     if status:
         sys.exit(f"This stage failed with exit status {status}; its message is above.")
     print(f"  took {time.monotonic() - start:.0f} s; open next: {look}", flush=True)
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def _serve_and_ask() -> None:
@@ -108,7 +104,7 @@ def _serve_and_ask() -> None:
     server = ["-m", "serving", "--model_name=topics", f"--model_base_path={OUT}/models/topics"]
     server.append(f"--rest_api_port={port}")
     print(f"\n=== Serving over TF Serving's REST interface\n  $ python {' '.join(server)} &")
-    process = subprocess.Popen([sys.executable, *server], env=_environment())
+    process = subprocess.Popen([sys.executable, *server])
     try:
         _wait_until_ready(process, port)
         client = ["-m", "serving.client", f"--url=http://localhost:{port}", "--model_name=topics"]
