@@ -13,7 +13,7 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from bert_tf.progress import status
-from bert_tf.training.devices import strategies, tpu
+from bert_tf.training.devices import environment, strategies, tpu
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.inputs import Inputs, Options, deciding_options
 from bert_tf.training.optimization import parameter_groups
@@ -97,6 +97,8 @@ def set_up_devices(given: options.Training) -> tf.distribute.Strategy:
     that would cost speed, and on TPUs TensorFlow has no influence on it.
     """
     keras.utils.set_random_seed(given.random_seed)
+    if warning := environment.unused_gpu():
+        print(f"WARNING: {warning}", flush=True)
     if not (given.use_tpu or tf.config.list_physical_devices("GPU")):
         tf.config.experimental.enable_op_determinism()
     keras.config.set_dtype_policy(_POLICIES[given.dtype])

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 import bert_tf
 
+_NVIDIA_DRIVER = "/proc/driver/nvidia/version"
+
 
 def describe(strategy: tf.distribute.Strategy) -> dict[str, str]:
     """Names and values, as reports show them."""
@@ -29,6 +31,21 @@ def describe(strategy: tf.distribute.Strategy) -> dict[str, str]:
         "Replicas": strategy.num_replicas_in_sync,
     }
     return {name: str(value) for name, value in values.items()}
+
+
+def unused_gpu() -> str | None:
+    """A warning where the machine has an NVIDIA GPU that TensorFlow does not find; else None.
+
+    TensorFlow's own words about it are among the log lines that `quiet` leaves out.
+    """
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if is_hidden or not os.path.exists(_NVIDIA_DRIVER) or tf.config.list_physical_devices("GPU"):
+        return None
+    return (
+        "This machine has an NVIDIA GPU, but TensorFlow does not find it and uses the CPU. "
+        "requirements-gpu.txt has the libraries that it needs; TF_CPP_MIN_LOG_LEVEL=0 lets it say "
+        "what is missing."
+    )
 
 
 def _processor() -> str:

@@ -32,3 +32,14 @@ def test_nothing_of_who_runs_it():
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     words = set(" ".join(environment.describe(strategy).values()).split())
     assert not words & {getpass.getuser(), socket.gethostname()}
+
+
+def test_a_gpu_that_is_not_used_is_told(monkeypatch, tmp_path):
+    driver = tmp_path / "version"
+    monkeypatch.setattr(environment, "_NVIDIA_DRIVER", str(driver))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert environment.unused_gpu() is None  # no driver, no GPU
+    driver.write_text("NVRM version")
+    assert "uses the CPU" in environment.unused_gpu()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # hidden on purpose
+    assert environment.unused_gpu() is None
