@@ -315,6 +315,36 @@ def test_a_directory_that_a_kill_left_moved_aside_comes_back(tmp_path, has_new):
     assert (tmp_path / "best" / "weights").read_text() == ("new" if has_new else "old")
 
 
+def test_a_kill_between_any_two_operations_leaves_the_old_directory_or_the_new_one(
+    tmp_path, monkeypatch
+):
+    """The folder is copied at every operation in it: what a kill there would leave."""
+    folder, copies = tmp_path / "out", []
+    (folder / "best").mkdir(parents=True)
+    (folder / "best" / "weights").write_text("old")
+
+    def watched(function):
+        def call(*args, **kwargs):
+            copies.append(shutil.copytree(folder, tmp_path / f"copy-{len(copies)}"))
+            return function(*args, **kwargs)
+
+        return call
+
+    for module, name in ((os, "rename"), (os, "fsync"), (shutil, "rmtree"), (os, "open")):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    with files.replacing_directory(folder / "best") as temporary:
+        pathlib.Path(temporary, "weights").write_text("new")
+    monkeypatch.undo()
+
+    found = []
+    for copy in copies:
+        files.remove_unfinished(copy / "best")
+        assert names(copy) == ["best"]
+        found.append((copy / "best" / "weights").read_text())
+    assert found == sorted(found, reverse=True) and set(found) == {"old", "new"}
+    assert len(found) > 6
+
+
 @pytest.mark.parametrize(
     ("error", "is_full"),
     [
