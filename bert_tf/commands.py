@@ -44,6 +44,7 @@ COMMANDS = {
         "bert_tf.text.tokenize:TokenizeOptions",
         "bert_tf.text.tokenize:main",
         arguments="[TEXT ...]",
+        help_notes="bert_tf.text.tokenize:notes",
     ),
     "data": Command(
         "Make pre-training TFRecords from text: sentence pairs and masks.",
@@ -112,10 +113,11 @@ COMMANDS = {
         "serving.server:run",
     ),
     "client": Command(
-        "Ask a model on a server; without texts as arguments, it reads standard input.",
+        "Ask a model on a server about texts.",
         "serving.client:Client",
         "serving.client:main",
         arguments="[TEXT ...]",
+        help_notes="serving.client:notes",
     ),
 }
 

@@ -1,9 +1,6 @@
 """Ask a model on a server: `python -m serving.client --model_name=NAME "a text" "another"`.
 
-Works with `python -m serving` and with tensorflow_model_server. Without texts on the command line
-it reads them from standard input, one per line; a tab separates the texts of a pair. Blank lines
-are passed over and counted. Each row is answered by a line: its most probable labels, or its score,
-then a tab and its texts.
+Works with `python -m serving` and with tensorflow_model_server.
 """
 
 import base64
@@ -158,6 +155,17 @@ def _request(
             f"{answer.get('error', answer)}"
         )
     return answer
+
+
+def notes() -> str:
+    """What --help says below the flags."""
+    return (
+        "Rows are the arguments or, without arguments, the lines of standard input; a\n"
+        "tab separates the texts of a pair. Blank rows are passed over, and counted on\n"
+        "standard error.\n\n"
+        "Each row is answered by a line: its most probable labels with their\n"
+        "probabilities, or its score, then a tab and its texts."
+    )
 
 
 def main(options: Client, arguments: Sequence[str]) -> None:

@@ -1,11 +1,7 @@
 """Shows how texts are tokenized: one text per line in, one JSON object per line out.
 
-    python -m bert_tf.text.tokenize --vocab_file=vocab.txt "Unaffable!" "another text"
-    python -m bert_tf.text.tokenize --vocab_file=vocab.txt < texts.txt
-
-The object has `ids` and `tokens`, without special tokens. In the Python form it also has
-`offsets`: the [start, end) characters of each token in the text. A blank line is an empty text, so
-that line N of the output is that of line N of the input.
+python -m bert_tf.text.tokenize --vocab_file=vocab.txt "Unaffable!" "another text"
+python -m bert_tf.text.tokenize --vocab_file=vocab.txt < texts.txt
 """
 
 import dataclasses
@@ -37,12 +33,24 @@ class TokenizeOptions:
         "makes training data and is part of exported models.",
         choices=("python", "graph"),
     )
-    input_format: str = flagging.option(
+    line_format: str = flagging.option(
         "auto",
         "How to read a line of standard input. 'text': as it stands; 'json': as a JSON string, "
         "which can hold line breaks; 'auto': as a JSON string if it is one, quotation marks "
-        "included, else as it stands. Texts on the command line always stand as they are.",
+        "included, else as it stands. Arguments are always taken as they stand.",
         choices=("auto", "text", "json"),
+    )
+
+
+def notes() -> str:
+    """What --help says below the flags."""
+    return (
+        "Texts are the arguments or, without arguments, the lines of standard input. A\n"
+        "blank line is an empty text, so that line N of the output belongs to line N of\n"
+        "the input.\n\n"
+        "A line of the output is a JSON object: ids and tokens, without special tokens.\n"
+        "In the python form also offsets: the [start, end) characters of each token in\n"
+        "the text."
     )
 
 
@@ -56,7 +64,7 @@ def main(options: TokenizeOptions, arguments: Sequence[str] = ()) -> None:
     tokenizer = WordPieceTokenizer(vocabulary, options.do_lower_case)
     encode = _python_form(tokenizer) if options.form == "python" else _graph_form(tokenizer)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    for text in arguments or _texts_of_standard_input(options.input_format):
+    for text in arguments or _texts_of_standard_input(options.line_format):
         print(json.dumps(encode(text), ensure_ascii=False), flush=True)
 
 
@@ -82,7 +90,7 @@ def _graph_form(tokenizer: WordPieceTokenizer) -> Callable[[str], dict[str, Any]
     return encode
 
 
-def _texts_of_standard_input(input_format: str) -> Iterator[str]:
+def _texts_of_standard_input(line_format: str) -> Iterator[str]:
     """Yields the text of each line.
 
     Raises:
@@ -91,8 +99,8 @@ def _texts_of_standard_input(input_format: str) -> Iterator[str]:
     if sys.stdin.isatty():
         print("Type a text per line; Ctrl-D ends.", file=sys.stderr)
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        text, problem = _json_string(line) if input_format != "text" else (None, "")
-        if text is None and input_format == "json":
+        text, problem = _json_string(line) if line_format != "text" else (None, "")
+        if text is None and line_format == "json":
             raise InputError(_not_a_string(number, problem))
         # As everywhere, bytes that are not UTF-8 are ignored.
         yield line.rstrip(b"\r\n").decode("utf-8", "ignore") if text is None else text
@@ -110,7 +118,7 @@ def _json_string(line: bytes) -> tuple[str | None, str]:
 def _not_a_string(number: int, problem: str) -> str:
     return (
         f"Line {number} of standard input is not a JSON string ({problem}); with "
-        '--input_format=json every line must be one, for example "Hello".'
+        '--line_format=json every line must be one, for example "Hello".'
     )
 
 

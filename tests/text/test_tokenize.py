@@ -69,7 +69,7 @@ def test_lines_of_plain_text_are_answered_in_their_places(run, form):
 
 def test_a_json_string_is_read_as_one_unless_the_format_is_text(run):
     assert [answer["tokens"] for answer in run(b'"un"\n')] == [["un"]]
-    assert [answer["tokens"] for answer in run(b'"un"\n', input_format="text")] == [
+    assert [answer["tokens"] for answer in run(b'"un"\n', line_format="text")] == [
         ["[UNK]", "un", "[UNK]"]
     ]
 
@@ -85,13 +85,13 @@ def test_arguments_are_plain_texts(run):
 @pytest.mark.parametrize("line", [b"Unaffable!", b"", b"[1]", b"null", b'"a" "b"', b"\xff", b'"'])
 def test_names_the_line_that_is_not_a_string(run, line):
     with pytest.raises(InputError, match="Line 2 of standard input is not a JSON string"):
-        run(b'"un"\n' + line + b'\n"un"\n', input_format="json")
+        run(b'"un"\n' + line + b'\n"un"\n', line_format="json")
     assert [json.loads(answer)["tokens"] for answer in run.output.splitlines()] == [["un"]]
 
 
 def test_runs_as_a_command(vocab_file):
     command = [sys.executable, "-m", "bert_tf.text.tokenize", f"--vocab_file={vocab_file}"]
-    command.append("--input_format=json")
+    command.append("--line_format=json")
     done = subprocess.run(command, cwd=ROOT, input=b'"un"\n1\n', capture_output=True)
     assert done.returncode == 2
     assert json.loads(done.stdout) == {"ids": [5], "tokens": ["un"], "offsets": [[0, 2]]}
