@@ -75,7 +75,7 @@ class MaskedLM(TextModel):
         """`fill`, which calling the model on plain strings means."""
         return self.fill(inputs)
 
-    def fill(self, inputs: texts.Column, top_k: int = 5) -> Any:
+    def fill(self, inputs: texts.Texts, top_k: int = 5) -> Any:
         """The most probable tokens at each [MASK].
 
         Args:

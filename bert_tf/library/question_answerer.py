@@ -113,8 +113,11 @@ class QuestionAnswerer(TextModel):
         if isinstance(contexts, str | bytes) and not isinstance(questions, str | bytes):
             contexts = [contexts] * len(questions)
         given = texts.read(questions, contexts)
-        pairs = [tuple(map(_text, pair)) for pair in zip(*given.columns, strict=True)]
-        examples = [spans.SpanExample(str(i), *pair) for i, pair in enumerate(pairs)]
+        pairs = zip(*given.columns, strict=True)
+        examples = [
+            spans.SpanExample(str(index), _text(question), _text(context))
+            for index, (question, context) in enumerate(pairs)
+        ]
         predictions = self._predictions(examples, max_answer_length)
         answers = [_answer(prediction) for prediction in predictions]
         return answers[0] if given.is_one else answers

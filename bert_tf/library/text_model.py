@@ -42,8 +42,8 @@ class TextModel(keras.Model):
         super().__init__(**kwargs)
         self.config = BertConfig(**config) if isinstance(config, dict) else config
         if isinstance(tokenizer, dict):
-            tokenizer = Tokenizer.from_config(tokenizer)
-        self.tokenizer = tokenizer
+            tokenizer = Tokenizer(**tokenizer)
+        self.tokenizer: Tokenizer = tokenizer
         checkpoints.check_vocabulary(self.config, tokenizer.vocabulary)
         if tokenizer.max_seq_length > self.config.max_position_embeddings:
             raise InputError(

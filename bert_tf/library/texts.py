@@ -1,7 +1,7 @@
 """What users pass as texts: one or many, alone or in pairs, as Python or NumPy objects."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _column(x: Column, what: str) -> list[Text]:
     if isinstance(x, str | bytes):
         return [x]
     if isinstance(x, np.ndarray) or _is_table_column(x):
-        x = x.tolist()
+        x = cast(Any, x).tolist()
     if not isinstance(x, list | tuple):
         raise TypeError(f"{what}: a string or a list of strings was wanted, not {_described(x)}.")
     if not x:

@@ -174,8 +174,9 @@ class Tokenizer(keras.layers.Layer):
         if self._graph is None:
             with tf.init_scope():  # its tables outlive the graph that is being traced
                 self._graph = graph.GraphTokenizer(self.vocabulary, self.do_lower_case)
-        ids = [None if column is None else self._graph(column) for column in (first, second)]
-        return graph_packing.TextRows(*ids, self.vocabulary, self.max_seq_length)
+        ids_a = self._graph(first)
+        ids_b = None if second is None else self._graph(second)
+        return graph_packing.TextRows(ids_a, ids_b, self.vocabulary, self.max_seq_length)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of the class, the whole vocabulary included."""
