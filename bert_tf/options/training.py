@@ -76,15 +76,11 @@ class Training(Devices):
     )
     do_train: bool = option(False, "Train.")
     do_eval: bool = option(False, "Evaluate on the dev set.")
-    max_seq_length: int = option(
-        128, "Tokens per example, special tokens included; in pre-training that of the records."
-    )
+    max_seq_length: int = option(128, "Tokens per example, special tokens included.")
     train_batch_size: int = option(32, "Examples per update over all replicas.")
     learning_rate: float = option(5e-5, "Peak of the schedule, reached after the warm-up.")
     save_checkpoints_steps: int = option(1000, "Updates between two saves of the training state.")
-    iterations_per_loop: int = option(
-        1000, "Maximum updates that a device makes in one call; used with --length_buckets."
-    )
+    iterations_per_loop: int = option(1000, "Released; here every call makes one update.")
     keep_training_state: bool = option(
         False,
         "(new) Keep the training state (weights, moments of the optimizer and step: three times "
@@ -158,6 +154,12 @@ class PreTraining(Training):
         None,
         "Masked tokens per example: as in the records, or the maximum of --dynamic_masking; none: "
         "as in the records or their manifest.",
+    )
+    max_seq_length: int = option(
+        128, "Tokens per example, special tokens included, as in the records."
+    )
+    iterations_per_loop: int = option(
+        1000, "Maximum updates that a device makes in one call; used with --length_buckets."
     )
     num_train_steps: int = option(100_000, "Number of updates.")
     num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
@@ -243,6 +245,7 @@ class PreTraining(Training):
 class FineTuning(Training):
     """Flags of both fine-tuning scripts."""
 
+    use_tpu: bool = option(False, "Released; fine-tuning here runs on CPUs and GPUs.")
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
     do_predict: bool = option(False, "Write predictions for the test set.")
     predict_batch_size: int = option(8, "Examples per batch in prediction.")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import re
 
 from bert_tf import commands, flagging, options
 from bert_tf.options.groups import GROUPS
@@ -29,3 +30,15 @@ def test_every_flag_of_the_scripts_has_a_group_in_the_help():
     assert {f.name for f in fields} - set(grouped) - required == set()
     everything = {flagging.flag_name(f) for c in options_classes() for f in dataclasses.fields(c)}
     assert set(grouped) - everything == set()
+
+
+def test_help_speaks_of_the_flags_of_its_own_program():
+    """Others are said to be of another one: "--output_dir of a training run"."""
+    wrong = [
+        (options_class.__name__, field.name, name)
+        for options_class in options_classes()
+        for field in dataclasses.fields(options_class)
+        for name in re.findall(r"--(\w+)\b(?! of (?:a training|run_))", field.metadata["help"])
+        if name not in {flagging.flag_name(each) for each in dataclasses.fields(options_class)}
+    ]
+    assert wrong == []
