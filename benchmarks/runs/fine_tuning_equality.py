@@ -3,10 +3,10 @@
 python -m benchmarks.runs.fine_tuning_equality [--num_epochs=3]
 
 Runs of run_classifier.py and run_squad.py on one device and on 2 and 4 logical CPU devices, in 1 to
-4 micro-batches per replica: classification, and some of these for regression and spans. Two layers with dropout 0.1; the
-last batch of an epoch has a single row, so most replicas get none; gradients are clipped. The table
-has the largest absolute difference of any weight, and of the loss at any step, to the first run of
-its kind.
+4 micro-batches per replica: classification, and some of these for regression and spans. Two layers
+with dropout 0.1; the last batch of an epoch has a single row, so most replicas get none; gradients
+are clipped. The table has the largest absolute difference of any weight, and of the loss at any
+step, to the first run of its kind.
 """
 
 import dataclasses

@@ -5,6 +5,9 @@ python -m benchmarks.runs.version_compatibility --before=CHECKOUT [--before_pyth
 With a tiny model, both versions learn a vocabulary, make records, pre-train on rows of any length
 and of static lengths, and fine-tune a classifier. Each training of the earlier version is also
 killed once a state is saved, and this version finishes it. The table has one row per comparison.
+
+Version 0.1.0 drew the dropout masks of fine-tuning otherwise. So fine-tuning is compared without
+dropout, and one that 0.1.0 began must be refused.
 """
 
 import dataclasses
@@ -34,6 +37,7 @@ CONFIG = {
     "intermediate_size": 16,
     "max_position_embeddings": 32,
 }
+WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 NUM_STEPS, SAVE_STEPS = 16, 4
 Row = tuple[str, bool, str]  # what is compared, whether it is equal, a detail
 TEXTS = (
@@ -160,8 +164,9 @@ def make_data(version: Version) -> None:
     version.run("vocab", text, f"--output_file={vocab_file}", "--vocab_size=99", "--num_unused=0",
                 "--character_coverage=0.99")  # fmt: skip
     size = len(vocab_file.read_text(encoding="utf-8").splitlines())
-    config = version.directory / "bert_config.json"
-    config.write_text(json.dumps(CONFIG | {"vocab_size": size}))
+    for name, changes in {"bert_config": {}, "without_dropout": WITHOUT_DROPOUT}.items():
+        config = CONFIG | {"vocab_size": size} | changes
+        (version.directory / f"{name}.json").write_text(json.dumps(config))
     for name in ("plain", "words"):
         granularity = ["--mask_granularity=word"] if name == "words" else []
         version.run("create_pretraining_data.py", text, f"--vocab_file={vocab_file}",
@@ -181,12 +186,14 @@ def numbers(text: str) -> list[str]:
 def trainings(version: Version) -> dict[str, list[str]]:
     """Kinds of training, each the script and its flags, --output_dir aside."""
     data = version.directory
-    shared = [f"--bert_config_file={data}/bert_config.json", "--max_seq_length=32", "--do_train"]
+    shared = ["--max_seq_length=32", "--do_train"]
     shared += ["--learning_rate=1e-3", "--train_batch_size=8"]
     shared += [f"--save_checkpoints_steps={SAVE_STEPS}"]
     pretraining = ["run_pretraining.py", *shared, f"--input_file={data}/plain.tfrecord"]
+    pretraining += [f"--bert_config_file={data}/bert_config.json"]
     pretraining += [f"--num_train_steps={NUM_STEPS}", "--num_warmup_steps=2"]
     fine_tuning = ["run_classifier.py", *shared, f"--vocab_file={data}/vocab.txt", "--do_eval"]
+    fine_tuning += [f"--bert_config_file={data}/without_dropout.json"]
     fine_tuning += ["--task_name=tsv", f"--data_dir={ROOT}/data/topics", "--num_train_epochs=0.2"]
     return {
         "pre-training": pretraining,
@@ -204,11 +211,26 @@ def compare_training(before: Version, after: Version, kind: str, flags: list[str
         version.run(script, *flags, f"--output_dir={path}")
     killed = before.directory / f"{name}-killed"
     step = kill_once_saved(before, [script, *flags, f"--output_dir={killed}"], killed / "training")
-    after.run(script, *flags, f"--output_dir={killed}")
+    continued = [script, *flags, f"--output_dir={killed}"]
+    others = {"uninterrupted": runs[after]}
+    if kind == "fine-tuning":
+        yield f"{kind}, resumed at step {step}: refused", is_refused(after, continued), ""
+    else:
+        after.run(*continued)
+        others[f"resumed at step {step}"] = killed
     wanted = training_runs.weights(runs[before])
-    for what, path in {"uninterrupted": runs[after], f"resumed at step {step}": killed}.items():
+    for what, path in others.items():
         difference, _ = training_runs.largest_difference(training_runs.weights(path), wanted)
         yield f"{kind}, {what}: weights", difference == 0, f"largest difference {difference:g}"
+
+
+def is_refused(version: Version, command: list[str]) -> bool:
+    """Whether a training is refused because version 0.1.0 began it."""
+    try:
+        version.run(*command)
+    except InputError as error:
+        return "version 0.1.0 began it" in str(error)
+    return False
 
 
 def kill_once_saved(version: Version, command: list[str], states: pathlib.Path) -> int:
@@ -251,9 +273,10 @@ def compare_classifier(before: Version, after: Version) -> Iterator[Row]:
 
 
 def scores(directory: pathlib.Path) -> dict[str, str]:
-    """The scores of the best weights in eval_results.txt."""
+    """The scores in eval_results.txt, rounded to the digits that the later version writes."""
     lines = (directory / "eval_results.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split(" = ") for line in lines if line.startswith("eval_"))
+    pairs = (line.split(" = ") for line in lines if line.startswith("eval_"))
+    return {name: f"{float(value):.9g}" for name, value in pairs}
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ _DECIDING = ("num_train_epochs", "warmup_proportion")
 # What dropout masks belong to. In version 0.1.0 they belonged to replicas and micro-batches.
 _MASKS = {"dropout_masks": "by row"}
 
-_NUM_DIGITS = 7  # of a result, as many as float32 has
+_NUM_DIGITS = 9  # of a result: enough to tell any two float32 apart
 
 Evaluate = Callable[[Predictor], Evaluation]
 

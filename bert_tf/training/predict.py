@@ -44,7 +44,9 @@ class Predictor:
           label: of the progress display.
         """
         unlabelled = batching.Rows(rows.word_ids, rows.type_ids, {})
-        with Progress(label, len(rows), "examples", first="compiling the model") as progress:
+        is_new = self._forward.experimental_get_tracing_count() == 0
+        first = "compiling the model" if is_new else ""
+        with Progress(label, len(rows), "examples", first=first) as progress:
             for indices in batching.length_batches(rows.lengths, batch_size):
                 outputs = self._forward(unlabelled.batch(indices))
                 yield indices, {name: value.numpy() for name, value in outputs.items()}

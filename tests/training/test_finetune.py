@@ -264,7 +264,7 @@ def test_a_batch_that_the_replicas_cannot_share_is_refused(train):
 
 def test_write_results_sorts_the_metrics_and_shows_them_rounded(tmp_path, capsys):
     finetune.write_results(tmp_path, {"loss": 7.7417067414630925, "f1": 0.25, "global_step": 12345})
-    text = "f1 = 0.25\nglobal_step = 12345\nloss = 7.741707\n"
+    text = "f1 = 0.25\nglobal_step = 12345\nloss = 7.74170674\n"
     assert (tmp_path / "eval_results.txt").read_text() == text
     shown = "Evaluation:\n  f1 = 0.25\n  global_step = 12,345\n  loss = 7.742\n"
     assert capsys.readouterr().out == shown
