@@ -54,7 +54,7 @@ class Progress:
       total: units of work; None: not known.
       unit: name of the units, in the plural; "bytes" are shown as kB, MB or GB.
       done: units that were done before, which do not count for the speed.
-      has_speed: whether to show speed and time left; False where the notes say them.
+      has_speed: whether to compute speed and time left; False where `advance` is told them.
       first: what takes time before the first unit is done, such as "compiling the update". It is
         shown until then, and the speed is counted from then on.
       has_last_line: whether a plain line is printed at the end, too.
@@ -75,6 +75,7 @@ class Progress:
         self._done, self._before = done, done
         self._has_speed, self._pending = has_speed, first
         self._notes: list[str] = []
+        self._end: float | None = None
         self._start = self._last_line = time.monotonic()
         self._on_terminal, self._has_last_line = is_on_terminal(), has_last_line
         self._ending = contextlib.ExitStack()
@@ -94,12 +95,19 @@ class Progress:
         else:
             self._ending.close()
 
-    def advance(self, amount: int = 1, **note: object) -> None:
+    def advance(
+        self, amount: int = 1, *, seconds_left: float | None = None, **note: object
+    ) -> None:
         """Counts `amount` units as done; `note` is shown too, e.g. `loss="0.31"`.
 
         The first notes are the most important ones: a narrow terminal shows only these.
+
+        Args:
+          seconds_left: from now to the end, where `has_speed` is False; None: as before.
         """
         self._done += amount
+        if seconds_left is not None:
+            self._end = time.monotonic() + seconds_left
         if note:
             self._notes = [f"{key} {value}" for key, value in note.items()]
         if self._pending:
@@ -141,7 +149,7 @@ class Progress:
             end = f"| {end} of {self._amount(self._total)}"
         room = columns - len(start) - len(end) - (_MIN_BAR if self._total else 0)
         speed = list(self._speed()) or [_seconds(time.monotonic() - self._start)]
-        for part in [*(speed if self._has_speed else ()), *self._notes]:
+        for part in [*speed, *self._notes]:
             room -= len(part) + len(", ")
             if room < 0:
                 break
@@ -157,6 +165,8 @@ class Progress:
 
     def _speed(self) -> Iterator[str]:
         """Time left and units per second, as far as they are known."""
+        if self._end is not None:
+            yield f"{_seconds(max(0.0, self._end - time.monotonic()))} left"
         if not self._has_speed or self._pending:
             return
         seconds = max(1e-9, time.monotonic() - self._start)

@@ -144,8 +144,9 @@ def line_of(monkeypatch, clock):
 
 def test_a_narrow_terminal_shows_the_first_notes(line_of, clock):
     shown, line = line_of("train", 50, "steps", has_speed=False)
-    shown.advance(25, loss="7.742", left="27 s", **{"steps/s": "0.81", "tokens/s": "1,293"})
-    end = "| 25 of 50, loss 7.742, left 27 s, steps/s 0.81"
+    notes = {"loss": "7.742", "steps/s": "0.81", "tokens/s": "1,293"}
+    shown.advance(25, seconds_left=27.4, **notes)
+    end = "| 25 of 50, 27 s left, loss 7.742, steps/s 0.81"
     for columns in (80, 120):
         text = line(columns)
         assert text.startswith("train:  50 %|") and len(text) == columns
@@ -160,6 +161,16 @@ def test_time_left_and_speed_on_a_terminal(line_of, clock):
     assert line(79).endswith("| 500 of 1,000, 2 s left, 250 examples/s")
     clock.now += 2.0  # it moves without an `advance`
     assert line(79).endswith("| 500 of 1,000, 4 s left, 125 examples/s")
+
+
+def test_the_time_left_that_was_told_moves(line_of, clock):
+    shown, line = line_of("train", 50, "steps", has_speed=False)
+    clock.now += 3.0
+    assert line(79).endswith("| 0 of 50, 3 s")
+    shown.advance(seconds_left=70.0)
+    clock.now += 20.0
+    shown.advance()  # does not know better
+    assert line(79).endswith("| 2 of 50, 50 s left")
 
 
 def test_time_moves_while_nothing_is_done(line_of, clock):

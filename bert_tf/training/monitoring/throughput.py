@@ -43,7 +43,6 @@ class Rates:
     def note(self) -> dict[str, str]:
         """For the progress display, the most important ones first."""
         note = {
-            "left": formatting.duration(round(self.seconds_left)),
             "steps/s": formatting.number(self.steps_per_second, 3),
             "tokens/s": formatting.number(self.tokens_per_second, 3),
         }

@@ -211,10 +211,10 @@ class Loop:
                 is_logged = self._is_logged(done, done + count)
                 done += count
                 self._check(min(done, done - count + num_good + 1), values)
+                rates = meter.rates()
                 if is_logged or done == num_steps or done == first + count:
-                    progress.advance(count, **self._log(values, done, meter.rates()))
-                else:
-                    progress.advance(count)
+                    self._log(values, done, rates)
+                _show(progress, count, values["loss"], rates)
                 if after_update:
                     after_update(done)  # before the save: killed in here, a restart calls it again
                 path = self.save(is_last=done == num_steps) if done == due else None
@@ -242,11 +242,19 @@ class Loop:
         is_skipped = values.get("loss_scale", SMALLEST) > SMALLEST
         self._guard.check(step, values["loss"], 0.0 if is_skipped else values["gradient_norm"])
 
-    def _log(self, values: dict[str, float], step: int, rates: Rates | None) -> dict[str, str]:
-        """Writes the line of a step; returns what the progress display shows."""
+    def _log(self, values: dict[str, float], step: int, rates: Rates | None) -> None:
+        """Writes the line of a step."""
         norm = {"parameter_norm": self._norm()}
         self.log.add(step, values | norm | (rates.values() if rates else {}))
-        return {"loss": formatting.number(values["loss"])} | (rates.note() if rates else {})
+
+
+def _show(progress: Progress, num_steps: int, loss: float, rates: Rates | None) -> None:
+    progress.advance(
+        num_steps,
+        seconds_left=rates.seconds_left if rates else None,
+        loss=formatting.number(loss),
+        **(rates.note() if rates else {}),
+    )
 
 
 def _remove_unfinished(directory: str) -> None:

@@ -128,8 +128,8 @@ MADE = ExampleCounts(
 
 def test_text_of_pairs():
     assert summary.text(READ, MADE, options()).splitlines() == [
-        "Read 200 documents, 3000 sentences, 41000 tokens, 1.23 MB of text.",
-        "Wrote 1000 examples, 10000 tokens; 90.9 % of 11 positions hold one.",
+        "Read 200 documents, 3,000 sentences, 41,000 tokens, 1.23 MB of text.",
+        "Wrote 1,000 examples, 10,000 tokens; 90.9 % of 11 positions hold one.",
         "Tokens to predict: 20.0 % of the text; 79.5 % of them became [MASK], "
         "10.5 % another token, 10.0 % are kept.",
         "Second text from another document: 49.7 %.",

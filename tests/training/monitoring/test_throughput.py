@@ -154,7 +154,6 @@ def test_what_is_logged_and_shown():
     }
     # In this order: a narrow terminal shows the first ones only.
     assert list(rates.note().items()) == [
-        ("left", "2 h 5 min"),
         ("steps/s", "2"),
         ("tokens/s", "4,412"),
         ("MFU", "46 %"),
