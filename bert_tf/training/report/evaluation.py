@@ -63,7 +63,7 @@ def _bare(name: str) -> str:
 def confusion(run: Run) -> Table:
     """How often each label got each answer, of the best weights or else the last ones.
 
-    A row of the table is a label. Its last cells are the share of its examples that got it as
+    A row of the table is a label. Its first cells are the share of its examples that got it as
     answer (recall), and the share of the answers with it that are right (precision).
     """
     labels = run.metadata.get("labels", [])
@@ -75,9 +75,9 @@ def confusion(run: Run) -> Table:
     answered = [sum(column) for column in zip(*counts, strict=True)]
     return {
         "step": number(step),
-        "header": ["Label", *(f"answered {label}" for label in labels), "Recall", "Precision"],
+        "header": ["Label", "Recall", "Precision", *(f"answered {label}" for label in labels)],
         "rows": [
-            [label, *map(number, row), _share(row[i], sum(row)), _share(row[i], answered[i])]
+            [label, _share(row[i], sum(row)), _share(row[i], answered[i]), *map(number, row)]
             for i, (label, row) in enumerate(zip(labels, counts, strict=True))
         ],
     }

@@ -92,7 +92,7 @@ def page(run: run_files.Run) -> str:
         confusion=evaluation.confusion(run),
         starts=[_start(line) for line in starts],
         phases=_phases(run.history.phases()),
-        settings=[(title, values) for title, values in settings.items() if values],
+        settings=[(title, _texts(values)) for title, values in settings.items() if values],
         records=[(f"{each.use} records", run_files.describe(each)) for each in run.records],
     )
 
@@ -102,19 +102,28 @@ def _title(metadata: dict[str, Any]) -> str:
     return f"{kind}: {metadata['task']}" if metadata.get("task") else kind
 
 
+def _texts(values: dict[str, Any]) -> dict[str, Any]:
+    """Lists without the brackets of Python."""
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
+
+
 def _subtitle(config: dict[str, Any]) -> str:
     names = {
         "num_hidden_layers": "layers",
-        "hidden_size": "wide",
-        "num_attention_heads": "heads",
+        "hidden_size": "numbers per vector",
+        "num_attention_heads": "attention heads",
         "vocab_size": "tokens in the vocabulary",
     }
-    return ", ".join(f"{config[name]:,} {word}" for name, word in names.items() if name in config)
+    shown = ((config[name], word) for name, word in names.items() if name in config)
+    return ", ".join(f"{n:,} {word.removesuffix('s') if n == 1 else word}" for n, word in shown)
 
 
 def _amounts(history: History) -> Iterator[tuple[str, str]]:
     yield "updates", f"{history.last_step:,}"
-    yield "time", duration(history.seconds)
+    yield "time of training", duration(history.seconds)
     for start in history.events("start")[-1:]:
         for name, value in start.get("sizes", {}).items():
             yield name, number(value) if isinstance(value, int | float) else str(value)

@@ -64,9 +64,9 @@ def test_one_set_of_weights_has_nothing_to_stand_next_to(left_out):
 def test_answers_by_label_are_those_of_the_best_weights():
     assert evaluation.confusion(run()) == {
         "step": "4",
-        "header": ["Label", "answered no", "answered yes", "Recall", "Precision"],
+        "header": ["Label", "Recall", "Precision", "answered no", "answered yes"],
         # 3 of the 4 examples; all 3 answers. No example has the other label.
-        "rows": [["no", "3", "1", "75 %", "100 %"], ["yes", "0", "0", "", "0 %"]],
+        "rows": [["no", "75 %", "100 %", "3", "1"], ["yes", "", "0 %", "0", "0"]],
     }
 
 
