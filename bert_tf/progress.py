@@ -76,6 +76,7 @@ class Progress:
         self._has_speed, self._pending = has_speed, first
         self._notes: list[str] = []
         self._end: float | None = None
+        self._printed: int | None = None  # what the last plain line said is done
         self._start = self._last_line = time.monotonic()
         self._on_terminal, self._has_last_line = is_on_terminal(), has_last_line
         self._ending = contextlib.ExitStack()
@@ -123,7 +124,8 @@ class Progress:
     def close(self) -> None:
         """Ends the display; elsewhere than on a terminal, with a last line."""
         self._ending.close()
-        if self._has_last_line and not self._on_terminal:
+        has_changed = self._printed != self._done
+        if self._has_last_line and has_changed and not self._on_terminal:
             self._print_line()
 
     def _print_if_due(self) -> None:
@@ -131,7 +133,7 @@ class Progress:
             self._print_line()
 
     def _print_line(self) -> None:
-        self._last_line = time.monotonic()
+        self._last_line, self._printed = time.monotonic(), self._done
         done = f"{self._label}: {self._amount(self._done)}"
         done += "" if self._unit == "bytes" else f" {self._unit}"
         if self._total:
@@ -165,7 +167,8 @@ class Progress:
 
     def _speed(self) -> Iterator[str]:
         """Time left and units per second, as far as they are known."""
-        if self._end is not None:
+        is_over = self._total is not None and self._done >= self._total
+        if self._end is not None and not is_over:
             yield f"{_seconds(max(0.0, self._end - time.monotonic()))} left"
         if not self._has_speed or self._pending:
             return
@@ -173,8 +176,8 @@ class Progress:
         per_second = (self._done - self._before) / seconds
         if not per_second:
             return
-        if self._total:
-            yield f"{_seconds(max(0, self._total - self._done) / per_second)} left"
+        if self._total and not is_over:
+            yield f"{_seconds((self._total - self._done) / per_second)} left"
         yield formatting.rate(per_second, self._unit)
 
     def _amount(self, count: int) -> str:

@@ -52,7 +52,15 @@ def test_a_line_every_ten_seconds_and_one_at_the_end(clock, lines):
     shown.advance(25)
     assert lines() == []
     shown.close()
-    assert lines() == ["train: 50 steps of 50, 0 s left, 2 steps/s, loss 0.4, rate 7"]
+    assert lines() == ["train: 50 steps of 50, 2 steps/s, loss 0.4, rate 7"]
+
+
+def test_the_end_is_told_once(clock, lines):
+    shown = Progress("train", 5, "steps")
+    clock.now += 10.0
+    shown.advance(5)
+    shown.close()
+    assert lines() == ["train: 5 steps of 5, 0.5 steps/s"]
 
 
 def test_what_was_done_before_counts_for_the_total_but_not_for_the_rate(clock, lines):
