@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from bert_tf.errors import InputError, UnfinishedError
+from bert_tf.formatting import number
 
 _MAX_NAMES = 8  # in a message
 
@@ -132,8 +133,8 @@ class LossGuard:
             self._stop(
                 step,
                 f"the loss has diverged: its median over {self._window} updates has been above "
-                f"{self.limit:.4g} for {self._patience} updates. It is {level:.4g} now; its lowest "
-                f"value was {self._best:.4g}.",
+                f"{number(self.limit)} for {self._patience} updates. It is {number(level)} now; its "
+                f"lowest value was {number(self._best)}.",
             )
 
     def _stop(self, step: int, what: str) -> NoReturn:
