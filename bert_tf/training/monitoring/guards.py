@@ -133,8 +133,8 @@ class LossGuard:
             self._stop(
                 step,
                 f"the loss has diverged: its median over {self._window} updates has been above "
-                f"{number(self.limit)} for {self._patience} updates. It is {number(level)} now; its "
-                f"lowest value was {number(self._best)}.",
+                f"{number(self.limit)} for {self._patience} updates. It is {number(level)} now; "
+                f"its lowest value was {number(self._best)}.",
             )
 
     def _stop(self, step: int, what: str) -> NoReturn:
