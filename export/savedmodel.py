@@ -23,11 +23,9 @@ def run(options: Export) -> None:
     files.require_writable_directory(options.export_dir, "--export_dir")
     weights = directory.weights(options.weights)
     print(f"Exporting {weights} into {options.export_dir} ...", flush=True)
-    with progress.status("Loading the weights"):
-        from export import (
-            version,
-        )  # TensorFlow takes seconds to load; wrong input is refused before
+    from export import version  # TensorFlow takes seconds to load; wrong input is refused before
 
+    with progress.status("Loading the weights"):
         model = directory.build_model(options.weights)
     with progress.status("Saving the model and checking its answers"):
         exported = version.write(

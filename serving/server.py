@@ -33,10 +33,10 @@ def run(options: Server) -> None:
     number, path = versions.largest(options.model_base_path)
     with _bound_socket(options.host, options.rest_api_port) as listener:
         print(f"Loading {options.model_name}, version {number}, from {path} ...", flush=True)
-        with progress.status("Loading the model"):
-            # TensorFlow (4 s) loads only once the files are there and the port is free.
-            from serving import rest, servable, warmup
+        # TensorFlow (4 s) loads only once the files are there and the port is free.
+        from serving import rest, servable, warmup
 
+        with progress.status("Loading the model"):
             served = warmup.load(options, number, path)
         num_threads = options.rest_api_num_threads or 4 * (os.cpu_count() or 1)
         with concurrent.futures.ThreadPoolExecutor(num_threads, "request") as executor:
