@@ -196,6 +196,7 @@ def read_table(
     columns: Columns,
     read_label: LabelReader | None = None,
     skip_broken_rows: bool = False,
+    is_quiet: bool = False,
 ) -> list[TextExample]:
     """Reads the rows of a TSV or CSV file; says how many blank lines it passes over.
 
@@ -208,12 +209,13 @@ def read_table(
       columns: of an example.
       read_label: from a cell to a label, raising ValueError; needed if there is a column `label`.
       skip_broken_rows: whether to log and skip a row of another width; else it is an error.
+      is_quiet: whether to say nothing of blank lines.
 
     Raises:
       InputError: see `read_text`; a column is not in the header; no rows; a row has more or
         fewer columns than the first; a label is refused.
     """
-    first, *rows = _without_blank_lines(path)
+    first, *rows = _without_blank_lines(path, is_quiet)
     numbered = _numbered(path, columns, first)
     rows = rows if columns.has_header else [first, *rows]
     if not rows:
@@ -231,12 +233,13 @@ def read_table(
     return examples
 
 
-def _without_blank_lines(path: str) -> list[_Row]:
+def _without_blank_lines(path: str, is_quiet: bool) -> list[_Row]:
     rows = list(_rows(path))
     if not is_csv(path) and all(len(row.cells) == 1 for row in rows):
         return rows
     kept = [row for row in rows if len(row.cells) > 1 or "".join(row.cells).strip()]
-    if blank := len(rows) - len(kept):
+    blank = len(rows) - len(kept)
+    if blank and not is_quiet:
         print(f"{path}: {blank} blank line{'s' * (blank > 1)} passed over.", flush=True)
     return kept
 

@@ -70,13 +70,16 @@ class Task:
         """The metric that picks the best checkpoint; more is better for all of them."""
         return self.metrics[0]
 
-    def read(self, split: str, data_dir: str | None) -> list[tuple[str, list[TextExample]]]:
+    def read(
+        self, split: str, data_dir: str | None, *, is_quiet: bool = False
+    ) -> list[tuple[str, list[TextExample]]]:
         """Reads the sets of a split; of several, those whose files are there.
 
         Args:
           split: "train", "dev" or "test".
           data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv,
             X.csv where there is neither and the data is a user's own. None: `files` are paths.
+          is_quiet: whether to say nothing of blank lines.
 
         Returns:
           (set name, examples) of each set. The name is "" where a split is one set.
@@ -96,6 +99,7 @@ class Task:
                     columns,
                     self._label_reader(),
                     skip_broken_rows=self.skip_broken_rows,
+                    is_quiet=is_quiet,
                 ),
             )
             for set_name in self._sets_there(split, data_dir)
@@ -144,7 +148,7 @@ class Task:
         task = self.with_num_texts(2 if is_pair else 1)
         if task.kind == "regress":
             return task
-        ((_, examples),) = task.read("train", data_dir)
+        ((_, examples),) = task.read("train", data_dir, is_quiet=True)
         return task.with_labels_of(examples, path)
 
     def with_labels_of(self, examples: Iterable[TextExample], where: str) -> Task:

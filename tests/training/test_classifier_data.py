@@ -60,6 +60,13 @@ def test_own_csv_with_named_columns(given, tmp_path, by):
     assert labelled.references.tolist() == [1, 0]
 
 
+def test_blank_lines_are_counted_once(given, tmp_path, capsys):
+    path = tmp_path / "train.csv"
+    path.write_text(CSV + "\n\n")
+    classifier_data.read(given(train_file=str(path), label_column="stars"))
+    assert capsys.readouterr().out.count("2 blank lines passed over") == 1
+
+
 def test_own_numbers(given, tmp_path):
     flags = {"train_file": str(tmp_path / "train.csv"), "label_column": "stars"}
     data = classifier_data.read(given(**flags, task_type="regress", text_b_column="id"))
