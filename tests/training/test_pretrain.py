@@ -68,17 +68,9 @@ def write_records(bert, name, sizes, **changes):
 
 def results(bert, path, **changes):
     """eval_results.txt of a short run, as a dict of str."""
-    values = {
-        "bert_config_file": f"{bert}/bert_config.json",
-        "output_dir": f"{path}.out",
-        "input_file": path,
-        "max_seq_length": SIZES["T"],
-        "do_train": True,
-        "do_eval": True,
-        "num_train_steps": 3,
-        "num_warmup_steps": 0,
-        "train_batch_size": 2,
-    }
+    values = {"bert_config_file": f"{bert}/bert_config.json", "output_dir": f"{path}.out"}
+    values |= {"input_file": path, "max_seq_length": SIZES["T"], "do_train": True, "do_eval": True}
+    values |= {"num_train_steps": 3, "num_warmup_steps": 0, "train_batch_size": 2}
     pretrain.run(options.PreTraining(**values | changes))
     with open(f"{path}.out/eval_results.txt", encoding="utf-8") as file:
         return dict(line.strip().split(" = ") for line in file)
