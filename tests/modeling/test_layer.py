@@ -1,9 +1,10 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import config
-from bert_tf.modeling import layer
+from bert_tf.modeling import encoder, heads, layer, models
 from tests.modeling import harness
 
 
@@ -15,6 +16,21 @@ def test_a_config_survives_serialization():
     made = layer.ConfigLayer(harness.config(hidden_act="gelu_erf"), name="thing")
     copy = layer.ConfigLayer.from_config(made.get_config())
     assert copy.config == made.config and copy.name == "thing"
+
+
+def test_every_layer_is_registered_with_keras():
+    found = [
+        value
+        for module in (encoder, heads, layer, models)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+        if issubclass(value, keras.layers.Layer) and value is not layer.ConfigLayer
+    ]
+    assert len(found) == 14
+    for value in found:
+        name = keras.saving.get_registered_name(value)
+        assert name == f"bert_tf.modeling>{value.__name__}"
+        assert keras.saving.get_registered_object(name) is value
 
 
 def test_initial_values_are_a_truncated_normal():
