@@ -87,6 +87,9 @@ def read(options: Classifier) -> ClassifierData:
     sets = {
         split: task.read(split, options.data_dir) for split, is_used in wanted.items() if is_used
     }
+    counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
+    listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
+    print(f"Data: task {task.name}, {listed} examples", flush=True)
     return encode(inputs, task, sets)
 
 
