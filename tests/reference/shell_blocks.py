@@ -1,0 +1,78 @@
+"""The shell commands of the documentation, and which command of ours each one starts."""
+
+import pathlib
+import re
+import shlex
+from typing import NamedTuple
+
+from tests.reference import snippets
+
+# A command of ours in running text.
+_IN_TEXT = re.compile(r"`((?:python|bert-tf) [^`]+)`")
+_OPERATORS = {"&", "&&", "|", "||", ";", ">", "("}
+
+
+class Command(NamedTuple):
+    """A call of one of our commands.
+
+    Attributes:
+      text: as the page has it.
+      name: its row in `bert_tf.commands.COMMANDS`.
+      arguments: what follows it.
+      is_in_text: it stands in running text, where it need not be complete.
+    """
+
+    text: str
+    name: str
+    arguments: list[str]
+    is_in_text: bool
+
+
+def script(page):
+    """All shell blocks of a page, as a reader pastes them."""
+    return "".join(snippets.blocks(page, "sh"))
+
+
+def commands(page):
+    """Our commands in the shell blocks and in the running text of a page."""
+    text = (snippets.PAGES / page).read_text(encoding="utf-8")
+    lines = [(line, False) for line in script(page).replace("\\\n", " ").splitlines()]
+    lines += [(line, True) for line in _IN_TEXT.findall(text)]
+    for line, is_in_text in lines:
+        for words in _simple_commands(line):
+            name, arguments = _ours(words)
+            if name:
+                yield Command(shlex.join(words), name, arguments, is_in_text)
+
+
+def _simple_commands(line):
+    """The commands of a line, without what the shell itself reads."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="();&|>")
+    lexer.whitespace_split = True
+    words = []
+    for word in lexer:
+        if word in _OPERATORS:
+            yield words
+            words = []
+        else:
+            words.append(word)
+    yield words
+
+
+def _ours(words):
+    """The name and the arguments of one of our commands; two times None for another program."""
+    if words[:1] == ["bert-tf"] and len(words) > 1 and words[1].islower():
+        return words[1], words[2:]
+    if words[:1] != ["python"] or len(words) < 2:
+        return None, None
+    is_module = words[1] == "-m" and len(words) > 2
+    file = _file_of_module(words[2]) if is_module else snippets.PAGES / words[1]
+    if not file.is_file():
+        return None, None
+    found = re.search(r"commands\.run\(\"(\w+)\"\)", file.read_text(encoding="utf-8"))
+    return (found[1], words[3 if is_module else 2 :]) if found else (None, None)
+
+
+def _file_of_module(name):
+    path = pathlib.Path(snippets.PAGES, *name.split("."))
+    return path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
