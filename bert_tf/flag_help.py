@@ -60,9 +60,9 @@ def _grouped(options_class: type, groups: Mapping[str, Sequence[str]]) -> dict[s
 
 def _entry(field: dataclasses.Field, kind: type, width: int) -> str:
     """A flag with its default on one line, its help below."""
-    text = field.metadata["help"]
-    if field.metadata["choices"]:
-        text += f" One of: {', '.join(field.metadata['choices'])}."
+    text, choices = field.metadata["help"], field.metadata["choices"] or ()
+    if not all(choice in text for choice in choices):
+        text += f" One of: {', '.join(choices)}."
     lines = textwrap.wrap(
         text, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )

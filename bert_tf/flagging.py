@@ -239,7 +239,7 @@ def run(
 
     def parser(arguments: list[str]) -> list[str]:
         if set(_before_dashes(arguments[1:])) & set(_HELP):
-            print(help_page() if help_page else _help_page(options_class))
+            _print_to_the_end(help_page() if help_page else _help_page(options_class))
             sys.exit(0)
         return _parsed(options_class, arguments, keeps_unknown=keeps_unknown)
 
@@ -254,12 +254,20 @@ def _help_page(options_class: type) -> str:
     return flag_help.page(sys.modules["__main__"].__doc__ or "", options_class)
 
 
+def _print_to_the_end(text: str) -> None:
+    """Prints a text; a reader that wants no more of it, such as `head`, is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _give_up_unwritten_output()
+
+
 def _what_to_do() -> str:
     return "Free some space and run the same command again."
 
 
 def _give_up_unwritten_output() -> None:
-    """Drops what a full disk keeps standard output from taking: Python's exit would try again."""
+    """Drops what standard output does not take: Python's exit would try to write it again."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -17,6 +17,7 @@ class Options:
     way: str | None = option(None, "Where to.", choices=("up", "down"))
     fast: bool = option(False, "Whether to hurry.")
     casing: bool | None = option(None, "Casing.")
+    side: str = option("east", "east: sunrise. west: sunset.", choices=("east", "west"))
     spare: float = option(2e-5, "In no group.")
 
 
@@ -32,9 +33,11 @@ def test_groups_come_in_their_order_after_what_is_required():
     flags = [line.strip() for line in text.splitlines() if line.startswith("  --")]
     assert flags == [
         *("--place=PATH", "--fast=false", "--way=NAME", "--late=7", "--name=TEXT"),
-        *("--count=NUMBER", "--casing=true|false", "--spare=2e-05"),
+        *("--count=NUMBER", "--casing=true|false", "--side=east"),
+        "--spare=2e-05",
     ]
     assert "      Where to. One of: up, down.\n" in text
+    assert "      east: sunrise. west: sunset.\n" in text
 
 
 @pytest.mark.parametrize(("columns", "width"), [("80", 80), ("20", 60), ("300", 100)])

@@ -277,6 +277,13 @@ def test_help_is_printed_with_status_0(script):
     assert script("--", "--help", takes_arguments=True)[1] == "ran 7 ['--help']\n"
 
 
+def test_help_may_be_read_in_part(script):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed:
+        assert script("--help", stdout=closed)[::2] == (0, "")
+
+
 def test_helpfull_lists_the_flags_of_libraries_too(script):
     _, output, errors = script("--helpfull")
     assert "--steps: How many steps." in output and "absl.logging:" in output and errors == ""

@@ -8,7 +8,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("num_train_steps", "train_batch_size", "learning_rate", "max_seq_length"),
         *("example_type", "dupe_factor", "num_workers", "hardware", "phases"),
     ),
-    "Own data": (
+    "Data": (
         *("text_column", "text_b_column", "label_column", "id_column", "task_type"),
         *("input_format", "text_field", "language", "segmented_text"),
     ),
