@@ -29,7 +29,6 @@ from bert_tf.training.plan.options import PlanOptions
 from bert_tf.training.plan.text import describe
 from bert_tf.training.pretraining_data import PhaseData, Records
 from bert_tf.training.pretraining_inputs import PretrainingInputs
-from bert_tf.training.report import page
 from bert_tf.training.resume import completion, full_disk
 from bert_tf.training.step import recomputation
 from bert_tf.training.step.loop import Loop
@@ -72,6 +71,8 @@ def run_on(given: PretrainingInputs) -> None:
             model = setup.trained_model(inputs, directory)
             step = completion.num_updates(directory.path) or 0
             _evaluate(model, eval_records, objective, options, step)
+        if is_complete and run.is_chief:  # a full disk may have kept it from being written
+            finetune.write_report(directory.path)
         return
     loop = _train(run, data, objective)
     if options.do_eval and run.is_chief:
@@ -85,7 +86,7 @@ def run_on(given: PretrainingInputs) -> None:
         completion.finish(directory.path, loop.step, keeps_states=options.keep_training_state)
     loop.close()
     if run.is_chief:
-        print(f"Report: {page.write(directory.path)}", flush=True)
+        finetune.write_report(directory.path)
 
 
 def _is_complete(

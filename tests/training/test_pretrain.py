@@ -352,8 +352,10 @@ def test_a_finished_run_is_evaluated_and_not_trained_again(bert, capsys):
     # Complete, it keeps no training state, and the same command only evaluates.
     names = os.listdir(f"{path}.out/training")
     assert sorted(names) == ["complete.json", "identity.json", "lock"]
+    os.remove(f"{path}.out/report.html")  # as if it had not fitted on the disk
     assert results(bert, path) == trained
     assert capsys.readouterr().out.count("The training is complete after step 3") == 1
+    assert os.path.exists(f"{path}.out/report.html")
 
 
 def test_a_run_may_go_on_in_more_micro_batches(dropout, finished):

@@ -7,7 +7,8 @@ from typing import Protocol, TypeVar
 
 from bert_tf import files, options
 from bert_tf.formatting import size
-from bert_tf.training.resume import state_files
+from bert_tf.training.resume import completion, state_files
+from bert_tf.training.resume.state_files import Saved
 
 
 class _Inputs(Protocol):
@@ -53,5 +54,12 @@ def what_is_kept(directory: str) -> str:
     return (
         f"{directory} keeps {' and '.join(kept) or 'no training state yet'}. Free some space "
         f"({', '.join(sizes)}) and run the same command again: it "
-        + (f"goes on after step {newest.step}." if newest else "goes on with what is missing.")
+        f"{_what_follows(directory, newest)}."
     )
+
+
+def _what_follows(directory: str, newest: Saved | None) -> str:
+    if newest:
+        return f"goes on after step {newest.step}"
+    is_complete = os.path.isfile(os.path.join(directory, "training", completion.NAME))
+    return "writes what is missing" if is_complete else "starts from the beginning"

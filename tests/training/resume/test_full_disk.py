@@ -6,7 +6,7 @@ import types
 import pytest
 
 from bert_tf.errors import DiskFullError, InputError
-from bert_tf.training.resume import full_disk
+from bert_tf.training.resume import completion, full_disk
 from tests.reference.state_run import DATA, Run
 
 
@@ -18,7 +18,15 @@ def write(path, num_bytes):
 def test_nothing_yet(tmp_path):
     text = full_disk.what_is_kept(str(tmp_path / "out"))
     assert f"{tmp_path}/out keeps no training state yet. Free some space (" in text
-    assert " are free) and run the same command again: it goes on with what is missing." in text
+    assert " are free) and run the same command again: it starts from the beginning." in text
+
+
+def test_a_complete_run_has_no_state_and_is_not_trained_again(tmp_path):
+    write(tmp_path / "last" / "bert_model.ckpt.index", 11)
+    completion.finish(str(tmp_path), 7, keeps_states=False)
+    text = full_disk.what_is_kept(str(tmp_path))
+    assert "keeps the weights in last/." in text
+    assert text.endswith("run the same command again: it writes what is missing.")
 
 
 def test_states_and_weights_with_their_sizes(tmp_path):
