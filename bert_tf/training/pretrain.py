@@ -219,7 +219,7 @@ def _new_meter(
     peak_flops = None
     if done < _num_steps(data):
         with status("Measuring the peak of this machine, which MFU is relative to"):
-            peak_flops = peak.of_strategy(run.strategy, inputs.options.dtype, seconds=0.5)
+            peak_flops = peak.of_strategy(run.strategy, inputs.options.dtype)
     if peak_flops:
         print(
             f"MFU (model FLOP utilisation) is relative to {abbreviated(peak_flops, 'FLOP/s')}, "

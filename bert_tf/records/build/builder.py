@@ -212,7 +212,8 @@ class _Build:
                     else:
                         progress.skip(num_bytes[key])
 
-        first = "starting the worker processes" if workers.are_processes else ""
+        started = "starting the worker processes"
+        first = started if workers.are_processes else "preparing the tokenizer"
         with Progress("tokenize", total, "bytes", first=first) as progress:
             for header in workers.run("tokenize", missing(progress)):
                 key = tuple(header["key"])

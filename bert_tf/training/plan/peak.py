@@ -71,7 +71,7 @@ def _measure(
 
 
 def of_strategy(
-    strategy: tf.distribute.Strategy, dtype: str = "float32", seconds: float = 1.0
+    strategy: tf.distribute.Strategy, dtype: str = "float32", seconds: float = 0.5
 ) -> float | None:
     """FLOPs per second of all devices of a strategy; None where it cannot be measured (TPU).
 
