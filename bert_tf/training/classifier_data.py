@@ -89,7 +89,9 @@ def read(options: Classifier) -> ClassifierData:
     }
     counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
     listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
-    print(f"Data: task {task.name}, {listed} examples", flush=True)
+    what = "your own" if task.is_own_data else f"task {task.name}"
+    labels = f", {len(task.labels)} labels" if task.labels else ""
+    print(f"Data: {what}, {listed} examples{labels}", flush=True)
     return encode(inputs, task, sets)
 
 

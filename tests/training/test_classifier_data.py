@@ -64,7 +64,9 @@ def test_blank_lines_are_counted_once(given, tmp_path, capsys):
     path = tmp_path / "train.csv"
     path.write_text(CSV + "\n\n")
     classifier_data.read(given(train_file=str(path), label_column="stars"))
-    assert capsys.readouterr().out.count("2 blank lines passed over") == 1
+    shown = capsys.readouterr().out
+    assert shown.count("2 blank lines passed over") == 1
+    assert "Data: your own, 2 train examples, 2 labels\n" in shown
 
 
 def test_own_numbers(given, tmp_path):
