@@ -12,6 +12,7 @@ help:  ## list the targets
 setup: .venv/complete  ## make the environment in .venv, with bert-tf in it
 
 .venv/complete: requirements.txt requirements-dev.txt requirements-quickstart.txt pyproject.toml
+	@echo "Making the environment in .venv: pip fetches TensorFlow and the rest, about 2 minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --requirement requirements.txt --requirement requirements-dev.txt
 	$(BIN)/pip install --quiet --no-deps --requirement requirements-quickstart.txt

@@ -8,6 +8,7 @@ written to `quickstart/`, which every run empties first.
 
 import contextlib
 import importlib.util
+import json
 import os
 import shlex
 import shutil
@@ -18,27 +19,50 @@ import time
 from collections.abc import Iterator
 
 OUT = "quickstart"
+WEIGHTS = f"{OUT}/weights"
+NUM_BARS = 50  # characters of the longest bar
 QUESTIONS = (
     "Which rocket carried the astronauts to the Moon?",
     "How did the plague reach the ports of Italy?",
 )
+GUESS = """
+import bert_tf
+after = bert_tf.load("quickstart/pretrained")
+before = bert_tf.MaskedLM(after.config, after.tokenizer)  # its head has random weights
+before.encoder.set_weights(bert_tf.Encoder.from_preset("quickstart/two_layers").get_weights())
+for text in ("Mr. [MASK] spoke to Elizabeth.", "She spoke to [MASK] sister."):
+    print(text)
+    for name, model in (("before", before), ("after", after)):
+        guesses = [f"{token} {p:.0%}" for token, p in model.fill(text)[0]]
+        print(f"  {name:6}", ", ".join(guesses))
+"""
+NEXT = f"""
+Next, in this shell:
+  . .venv/bin/activate     then the commands of README.md, from the top
+  bert-tf --help           every command
+Files to look at:
+  {OUT}/pretrained/report.html and {OUT}/topics/report.html, the curves of the two trainings
+  docs/library.md, the same models from Python
+  docs/journey.md, one sentence through all the code"""
 
 
 def main() -> None:
+    """Runs every stage, and says what to look at and to do next."""
     start = time.monotonic()
+    print("All stages of BERT on real text; about 3 minutes on two idle cores.", flush=True)
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
-    weights = _weights()
+    os.symlink(_weights(), WEIGHTS)
     print(
-        "Weights: a 6-layer BERT encoder (H384, 22.7 million parameters, MIT licence)\n"
-        f"  {weights}\n"
-        "Corpus: data/corpus, chapters of Pride and Prejudice (public domain)\n"
-        "Task: data/topics, which of twelve articles a question is about (SQuAD, CC BY-SA 4.0)"
+        f"Weights: {WEIGHTS}, a 6-layer BERT encoder (H384, 22.7 million parameters, MIT licence)\n"
+        "Corpus:  data/corpus, chapters of Pride and Prejudice (public domain)\n"
+        "Task:    data/topics, which of twelve articles a question is about (SQuAD, CC BY-SA 4.0)"
     )
-    for title, command, look in _stages(weights):
-        _run_stage(title, command, look)
+    _records_and_pretraining()
+    _fine_tuning_and_export()
     _serve_and_ask()
     print(f"\nFrom text to a served answer in {time.monotonic() - start:.0f} s.")
+    print(NEXT)
 
 
 def _weights() -> str:
@@ -49,51 +73,90 @@ def _weights() -> str:
     return os.path.join(package.submodule_search_locations[0], "model")
 
 
-def _stages(weights: str) -> Iterator[tuple[str, list[str], str]]:
-    """Yields (what it does, arguments, which file to open next) of each stage before serving."""
-    vocab = f"--vocab_file={weights}/vocab.txt"
-    config = f"--bert_config_file={weights}/config.json"
-    for name in ("train", "heldout"):
-        yield (
-            f"Text to records ({name}): sentence pairs, 15 % of the tokens masked",
+def _records_and_pretraining() -> None:
+    for name, num_copies in (("train", 2), ("heldout", 1)):
+        _run_stage(
+            f"Text to records ({name}): rows of 64 tokens, 15 % of them to be predicted",
             ["create_pretraining_data.py", f"--input_file=data/corpus/{name}.txt"]
-            + [f"--output_file={OUT}/records/{name}.tfrecord", vocab, "--dupe_factor=2"],
-            "bert_tf/records/build/builder.py, then bert_tf/examples/masking.py",
+            + [f"--output_file={OUT}/records/{name}.tfrecord", f"--vocab_file={WEIGHTS}/vocab.txt"]
+            + ["--example_type=full_sentences", "--max_seq_length=64"]
+            + [f"--dupe_factor={num_copies}"],
+            look="bert_tf/records/build/builder.py, then bert_tf/examples/masking.py",
         )
-    yield (
-        "Pre-training continues from the weights; they have no pre-training heads, so the masked "
-        "LM and next sentence heads start from random values",
-        ["run_pretraining.py", "--do_train", "--do_eval", config, vocab]
-        + [f"--input_file={OUT}/records/train.tfrecord", f"--init_checkpoint={weights}"]
-        + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
-        + ["--train_batch_size=16", "--num_train_steps=40", "--num_warmup_steps=4"]
-        + ["--learning_rate=2e-5"],
-        "bert_tf/training/step/loop.py",
+    with open(f"{WEIGHTS}/config.json", encoding="utf-8") as file:
+        config = json.load(file) | {"num_hidden_layers": 2}
+    with open(f"{OUT}/two_layers.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    _run_stage(
+        "A smaller model for the pre-training: the first two of the six layers",
+        ["-m", "export.checkpoint", f"--from={WEIGHTS}", "--to=huggingface"]
+        + [f"--output={OUT}/two_layers", f"--bert_config_file={OUT}/two_layers.json"]
+        + [r"--skip=encoder\.layer\.[2-5]\..*"],
+        look="export/conversion/",
     )
-    yield (
-        "Fine-tuning on questions and their topics, from the weights of the pre-training",
+    _run_stage(
+        "Pre-training, masked words alone. The weights have no head for it: the model cannot guess "
+        "a word yet",
+        ["run_pretraining.py", "--do_train", "--do_eval", f"--init_checkpoint={OUT}/two_layers"]
+        + [f"--input_file={OUT}/records/train.tfrecord", "--max_seq_length=64", "--objective=mlm"]
+        + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
+        + ["--train_batch_size=16", "--num_train_steps=100", "--num_warmup_steps=10"]
+        + ["--learning_rate=1e-3", "--eval_batch_size=32"],
+        look="bert_tf/training/step/loop.py",
+    )
+    print("\n".join(_curve(f"{OUT}/pretrained/metrics.jsonl")))
+    _run_stage(
+        "Guesses of masked words, before and after these 100 updates",
+        ["-c", GUESS],
+        look="bert_tf/library/masked_lm.py",
+    )
+
+
+def _curve(path: str) -> Iterator[str]:
+    """The lines of a drawing of the masked LM loss over the steps."""
+    with open(path, encoding="utf-8") as file:
+        rows = [row for row in map(json.loads, file) if "masked_lm_loss" in row]
+    highest = max(row["masked_lm_loss"] for row in rows)
+    yield "  Loss of the masked LM on the text it learns from; the lower, the better:"
+    for row in rows:
+        bar = "#" * round(NUM_BARS * row["masked_lm_loss"] / highest)
+        yield f"  step {row['step']:3}  {row['masked_lm_loss']:5.2f}  {bar}"
+
+
+def _fine_tuning_and_export() -> None:
+    _run_stage(
+        "Fine-tuning on questions and their topics, from all six layers",
         ["run_classifier.py", "--task_name=tsv", "--do_train", "--do_eval"]
-        + ["--data_dir=data/topics", f"--bert_config_file={OUT}/pretrained/bert_config.json"]
-        + [f"--vocab_file={OUT}/pretrained/vocab.txt", f"--init_checkpoint={OUT}/pretrained"]
+        + ["--data_dir=data/topics", f"--init_checkpoint={WEIGHTS}"]
         + [f"--output_dir={OUT}/topics", "--num_train_epochs=2", "--learning_rate=2e-4"]
         + ["--train_batch_size=16", "--eval_batch_size=32"],
-        "bert_tf/tasks/registry.py",
+        look="bert_tf/tasks/registry.py",
     )
-    yield (
+    _run_stage(
         "Export: one SavedModel with the tokenizer inside, strings in and answers out",
         ["-m", "export.savedmodel", f"--model_dir={OUT}/topics"]
         + [f"--export_dir={OUT}/models/topics"],
-        "export/savedmodel.py",
+        look="export/savedmodel.py",
     )
 
 
 def _run_stage(title: str, arguments: list[str], look: str) -> None:
-    print(f"\n=== {title}\n  $ python {shlex.join(arguments)}", flush=True)
+    print(f"\n=== {title}\n  $ python {_shown(arguments)}", flush=True)
     start = time.monotonic()
     status = subprocess.run([sys.executable, *arguments]).returncode
     if status:
         sys.exit(f"This stage failed with exit status {status}; its message is above.")
     print(f"  took {time.monotonic() - start:.0f} s; open next: {look}", flush=True)
+
+
+def _shown(arguments: list[str]) -> str:
+    """A command as it is typed, in lines of readable length."""
+    lines = [""]
+    for word in map(shlex.quote, arguments):
+        if lines[-1] and len(lines[-1]) + len(word) > 90:
+            lines.append("")
+        lines[-1] += f" {word}"
+    return " \\\n     ".join(line.strip() for line in lines)
 
 
 def _serve_and_ask() -> None:
@@ -103,12 +166,13 @@ def _serve_and_ask() -> None:
         port = free.getsockname()[1]
     server = ["-m", "serving", "--model_name=topics", f"--model_base_path={OUT}/models/topics"]
     server.append(f"--rest_api_port={port}")
-    print(f"\n=== Serving over TF Serving's REST interface\n  $ python {' '.join(server)} &")
+    print("\n=== Serving over TF Serving's REST interface")
+    print(f"  $ python {_shown(server)} &", flush=True)
     process = subprocess.Popen([sys.executable, *server])
     try:
         _wait_until_ready(process, port)
         client = ["-m", "serving.client", f"--url=http://localhost:{port}", "--model_name=topics"]
-        print(f"  $ python {shlex.join([*client, *QUESTIONS])}", flush=True)
+        print(f"  $ python {_shown([*client, *QUESTIONS])}", flush=True)
         subprocess.run([sys.executable, *client, *QUESTIONS], check=True)
         print("  open next: serving/rest.py")
     finally:

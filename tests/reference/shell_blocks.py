@@ -1,14 +1,21 @@
 """The shell commands of the documentation, and which command of ours each one starts."""
 
+import dataclasses
+import importlib
 import pathlib
 import re
 import shlex
 from typing import NamedTuple
 
+from absl import flags
+
+from bert_tf import flagging
+from bert_tf.commands import COMMANDS
 from tests.reference import snippets
 
 # A command of ours in running text.
 _IN_TEXT = re.compile(r"`((?:python|bert-tf) [^`]+)`")
+_LEFT_OUT = "..."  # stands for flags that a page does not repeat
 _OPERATORS = {"&", "&&", "|", "||", ";", ">", "("}
 
 
@@ -39,10 +46,51 @@ def commands(page):
     lines = [(line, False) for line in script(page).replace("\\\n", " ").splitlines()]
     lines += [(line, True) for line in _IN_TEXT.findall(text)]
     for line, is_in_text in lines:
-        for words in _simple_commands(line):
-            name, arguments = _ours(words)
-            if name:
-                yield Command(shlex.join(words), name, arguments, is_in_text)
+        yield from commands_of(line, is_in_text)
+
+
+def commands_of(line, is_in_text=False):
+    """Our commands in a line that is typed."""
+    for words in _simple_commands(line):
+        name, arguments = _ours(words)
+        if name:
+            yield Command(shlex.join(words), name, arguments, is_in_text)
+
+
+def parse(command):
+    """Parses the flags of a command of the documentation; where it has all of them, checks values.
+
+    Raises:
+      absl.flags.Error, InputError: a flag is unknown, or its value is refused.
+    """
+    row = COMMANDS[command.name]
+    options_class, values = flags_of(command.name)
+    given = [word for word in command.arguments if word != _LEFT_OUT]
+    is_part = len(given) < len(command.arguments) or command.is_in_text
+    if is_part:
+        given += [f"--{name}=any" for name in _required(options_class) if not _named(name, given)]
+    others = values([command.name, *given], known_only=row.keeps_unknown)[1:]
+    assert row.arguments or not others, f"{command.text}: takes no {others}"
+    if not is_part:
+        flagging.read(options_class, values, takes_remote_paths=row.takes_remote_paths)
+
+
+def flags_of(name):
+    """The options class of a command, and the flags that it defines."""
+    module, class_name = COMMANDS[name].options.split(":")
+    options_class = getattr(importlib.import_module(module), class_name)
+    values = flags.FlagValues()
+    flagging.define(options_class, values)
+    return options_class, values
+
+
+def _required(options_class):
+    fields = dataclasses.fields(options_class)
+    return [flagging.flag_name(each) for each in fields if each.default is flagging.REQUIRED]
+
+
+def _named(name, arguments):
+    return any(word.startswith(f"--{name}=") for word in arguments)
 
 
 def _simple_commands(line):

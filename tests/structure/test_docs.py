@@ -4,7 +4,6 @@ Commands are parsed with the flags of the program, not run: most need a corpus o
 of the README and of docs/serving.md are run as well, by tests of theirs.
 """
 
-import dataclasses
 import doctest
 import importlib
 import re
@@ -12,7 +11,7 @@ import re
 import pytest
 from absl import flags
 
-from bert_tf import commands, flagging
+from bert_tf.commands import COMMANDS
 from tests.reference import shell_blocks, snippets
 
 PAGES = ["README.md", "CONTRIBUTING.md"]
@@ -32,44 +31,14 @@ FOREIGN = {
         "no",  # `--no` in front of the runner's flags
     },
 }
-LEFT_OUT = "..."  # stands for flags that a page does not repeat
-
-
-def parse(command):
-    """Parses the flags of a command of the documentation; where it has all of them, checks values.
-
-    Raises:
-      absl.flags.Error, InputError: a flag is unknown, or its value is refused.
-    """
-    row = commands.COMMANDS[command.name]
-    options_class = commands._load(row.options)
-    values = flags.FlagValues()
-    flagging.define(options_class, values)
-    given = [word for word in command.arguments if word != LEFT_OUT]
-    is_part = len(given) < len(command.arguments) or command.is_in_text
-    if is_part:
-        given += [f"--{name}=any" for name in required(options_class) if not named(name, given)]
-    others = values([command.name, *given], known_only=row.keeps_unknown)[1:]
-    assert row.arguments or not others, f"{command.text}: takes no {others}"
-    if not is_part:
-        flagging.read(options_class, values, takes_remote_paths=row.takes_remote_paths)
-
-
-def required(options_class):
-    fields = dataclasses.fields(options_class)
-    return [flagging.flag_name(each) for each in fields if each.default is flagging.REQUIRED]
-
-
-def named(name, arguments):
-    return any(word.startswith(f"--{name}=") for word in arguments)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_flags_of_every_command_of_a_page_exist(page):
     for command in shell_blocks.commands(page):
-        assert command.name in commands.COMMANDS, command.text
+        assert command.name in COMMANDS, command.text
         if any(word.startswith("--") for word in command.arguments):
-            parse(command)
+            shell_blocks.parse(command)
 
 
 def test_commands_are_found_in_blocks_and_in_text():
@@ -83,15 +52,7 @@ def test_a_renamed_flag_would_be_found():
         "a test", "classify", ["--output_dir=x", "--batch_pieces=2"], is_in_text=False
     )
     with pytest.raises(flags.UnrecognizedFlagError, match="batch_pieces"):
-        parse(wrong)
-
-
-def known_flags():
-    for row in commands.COMMANDS.values():
-        options_class = commands._load(row.options)
-        values = flags.FlagValues()
-        flagging.define(options_class, values)
-        yield from values
+        shell_blocks.parse(wrong)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -99,7 +60,8 @@ def test_the_flags_that_the_text_of_a_page_names_exist(page):
     text = (snippets.PAGES / page).read_text(encoding="utf-8")
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     found = set(re.findall(r"(?<=`)--(?:no)?([a-z]\w*)", text))
-    assert found - {"help", "flagfile"} - set(known_flags()) - FOREIGN.get(page, set()) == set()
+    known = {flag for name in COMMANDS for flag in shell_blocks.flags_of(name)[1]}
+    assert found - {"help", "flagfile"} - known - FOREIGN.get(page, set()) == set()
 
 
 def test_a_test_runs_the_python_blocks_of_every_page():
