@@ -25,7 +25,7 @@ BATCH_SIZE, NUM_ROWS, LENGTH = 16, 145, 128
 NUM_QUESTIONS = 106  # which have NUM_ROWS windows
 # Replicas and micro-batches; the first pair is what the others are compared with.
 _ALL = tuple(itertools.product((1, 2, 4), (1, 2, 3, 4)))
-_SOME = ((1, 1), (1, 3), (2, 2), (4, 4))
+_SOME = ((1, 1), (2, 3), (4, 1))
 KINDS = {"classification": _ALL, "regression": _SOME, "span": _SOME}
 
 
@@ -122,8 +122,10 @@ def main(options):
         )
         for kind in KINDS:
             if options.kinds in kind:
-                found = list(run_kind(kind, flags, directory))
-                rows = training_runs.write_results(RESULTS, "kind", found, summary)
+                found = []
+                for row in run_kind(kind, flags, directory):
+                    found.append(row)
+                    rows = training_runs.write_results(RESULTS, "kind", found, summary)
     weights, losses = (
         max(row[f"{what}_difference"] for row in rows) for what in ("weight", "loss")
     )
