@@ -13,17 +13,19 @@ _SMALL = 1e-3  # below it zeros are hard to count, and people write 2e-5
 _LARGE = 1e15
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: float, digits: int = 4, plain_from: float = _SMALL) -> str:
     """A number with `digits` significant digits: "7.742", "0.0125", "12,346", "2e-5".
 
-    Integers, and digits before the decimal point, are kept whole. An exponent appears only below
-    0.001 and from 10^15 on.
+    Integers, and digits before the decimal point, are kept whole.
+
+    Args:
+      plain_from: below it an exponent is written, as from 10^15 on.
     """
     if isinstance(value, int) or value == 0:
         return f"{int(value):,}"
     if not math.isfinite(value):
         return str(value)
-    if not _SMALL <= abs(value) < _LARGE:
+    if not plain_from <= abs(value) < _LARGE:
         mantissa, power = f"{value:.{digits - 1}e}".split("e")
         return f"{_without_zeros(mantissa)}e{int(power)}"
     before_point = math.floor(math.log10(abs(value))) + 1

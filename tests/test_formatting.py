@@ -37,6 +37,11 @@ def test_numbers(value, text):
     assert formatting.number(value) == text
 
 
+def test_where_exponents_begin_can_be_chosen():
+    assert formatting.number(0.001, plain_from=0.01) == "1e-3"
+    assert formatting.number(0.01, plain_from=0.01) == "0.01"
+
+
 @pytest.mark.parametrize(
     ("share", "text"),
     [(0.4321, "43.2 %"), (1.0, "100 %"), (0.0, "0 %"), (0.000512, "0.0512 %"), (0.99999, "100 %")],

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bert_tf import formatting
 from bert_tf.training.report.rendering import digits_to_tell_apart, number, render
 
 _Floats = npt.NDArray[np.float64]
@@ -17,6 +18,7 @@ _MAX_BUCKETS = 500  # of a curve's width, each drawn from its smallest to its la
 _MAX_READINGS = 240  # points that the cursor stops at
 _SMOOTHING = 100  # a run is this many times as long as what is smoothed over, to either side
 _NUM_TICKS = 6
+_SMALL = 1e-2  # curves below it have exponents throughout
 _LEAST_RANGE = 1e-5  # of the values; below it float32 shows noise
 
 
@@ -80,7 +82,12 @@ def svg(curve: Curve, marks: Sequence[Mark], last_step: int) -> str:
     value_ticks = ticks(frame.low, frame.high)
     digits = digits_to_tell_apart(value_ticks, curve.is_share)
 
+    # A learning rate of 0.001 next to 8e-4 would not look like the next tick.
+    is_small = not curve.is_share and frame.high < _SMALL
+
     def text(value: float) -> str:
+        if is_small:
+            return formatting.number(value, digits, plain_from=_SMALL)
         return number(value, curve.is_share, digits)
 
     return render(

@@ -214,3 +214,9 @@ def test_ticks_of_a_nearly_constant_curve_have_different_labels(values, is_share
 def test_noise_of_float32_is_drawn_as_nearly_constant():
     low, high = figures.value_range(np.array([44.2, 44.2 + 4e-6]), np.array([]), np.array([]))
     assert high - low == pytest.approx(4e-6 + 44.2e-5, rel=1e-3)
+
+
+def test_small_values_have_exponents_throughout():
+    element = drawn([0, 10], [0.0, 0.001], is_smoothed=False)
+    labels = [text.text for text in element.iter("text") if text.get("text-anchor") == "end"]
+    assert labels[:6] == ["0", "2e-4", "4e-4", "6e-4", "8e-4", "1e-3"]
