@@ -44,7 +44,7 @@ def test_the_notebook_is_committed_without_outputs_in_short_cells(notebook):
 
 def test_all_cells_run_in_their_order(notebook, checkout, tiny_bert, environment, free_port):
     cells = [(cell["id"], "".join(cell["source"])) for cell in code_cells(notebook)]
-    values = {"MODEL": str(tiny_bert), "OUT": "notebook-out", "PORT": free_port}
+    values = {"MODEL": str(tiny_bert), "OUT": "notebook-out", "PORT": free_port, "NUM_EPOCHS": 1}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps([cells, values])],
         cwd=checkout,
