@@ -85,7 +85,8 @@ class State:
     def restore(self) -> int:
         """Restores the newest state that is undamaged and fits.
 
-        Newer ones that are damaged are named on standard error and renamed.
+        Newer ones that are damaged are named on standard error and renamed. Warns at once where the
+        disk has no room for the next state.
 
         Returns:
           The number of updates behind it; 0 if nothing was ever saved.
@@ -98,6 +99,7 @@ class State:
         if self._workers.is_chief:
             try:
                 restored = self._restore_newest()
+                self._warn_without_room()
             except InputError as caught:
                 error = caught  # raised when the other processes know
         numbers = [int(error is not None), *_to_numbers(restored)]
@@ -273,14 +275,27 @@ class State:
             else:
                 saved.remove()
 
+    def _warn_without_room(self) -> None:
+        replaced = state_files.listed(self._directory)[1:]
+        room = files.free_bytes(self._directory) + sum(files.num_bytes(s.path) for s in replaced)
+        if room < self._num_bytes():
+            _warn(
+                f"{self._directory} has {formatting.size(room)} free and a training state takes "
+                f"{formatting.size(self._num_bytes())}, so none can be saved. Make room."
+            )
+
     def _warn_not_saved(self, step: int, error: Exception, is_last: bool) -> None:
-        needed = sum(v.shape.num_elements() * v.dtype.size for v in self._variables())
         on = "" if is_last else " and tries again at the next save"
+        reason = "the disk is full" if files.is_disk_full(error) else _first_line(error)
         _warn(
-            f"the state of step {step} could not be saved ({_first_line(error)}). It takes "
-            f"{formatting.size(needed)}; {self._directory} {_free(self._directory)}. The last good "
-            f"state is {self.last_good()}. The run continues{on}. Make room."
+            f"the state of step {step} could not be saved ({reason}). It takes "
+            f"{formatting.size(self._num_bytes())}; {self._directory} {_free(self._directory)}. "
+            f"The last good state is {self.last_good()}. The run continues{on}. Make room."
         )
+
+    def _num_bytes(self) -> int:
+        """Bytes of the variables, which are nearly all of a state."""
+        return sum(v.shape.num_elements() * v.dtype.size for v in self._variables())
 
     def _variables(self) -> Iterator[tf.Variable]:
         for part in self._parts.values():

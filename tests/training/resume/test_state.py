@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.guards import DivergedError
 from bert_tf.training.resume import state_files
@@ -204,8 +205,7 @@ def test_a_full_disk_costs_a_warning(tmp_path, capsys, monkeypatch, error, place
         monkeypatch.setattr(state_files, "seal", fail)
     assert run.save(5) is None
     message = capsys.readouterr().err
-    assert message.startswith("WARNING: the state of step 5 could not be saved (")
-    assert "No space left" in message or "quota" in message
+    assert message.startswith("WARNING: the state of step 5 could not be saved (the disk is full)")
     assert "It takes 464 bytes" in message  # twice 5 x 11 + 3 floats
     assert f"{tmp_path} has " in message and " free" in message
     assert f"The last good state is {tmp_path}/step-3." in message
@@ -259,6 +259,20 @@ def test_room_for_two_states_is_not_made_of_the_last_good_one(tmp_path, capsys, 
     assert run.save(5, is_good=False, is_last=True) is None
     assert names(tmp_path) == ["step-2", "step-3"]
     assert "The run continues. Make room." in capsys.readouterr().err
+
+
+def test_a_start_without_room_for_a_state_says_so_at_once(tmp_path, capsys, monkeypatch):
+    """With two states there is room: the older one would go."""
+    monkeypatch.setattr(files, "free_bytes", lambda path: 400)
+    run = Run(tmp_path)
+    run.state.restore()
+    assert capsys.readouterr().err == (
+        f"WARNING: {tmp_path} has 400 bytes free and a training state takes 464 bytes, so none can "
+        "be saved. Make room.\n"
+    )
+    run.save(3, 5)
+    Run(tmp_path).state.restore()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_systems_refusal_of_more_bytes_costs_a_warning(tmp_path, capsys):
