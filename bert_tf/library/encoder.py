@@ -1,12 +1,13 @@
 """The encoder as a layer of any Keras model."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
-from bert_tf.library import presets
-from bert_tf.modeling import encoder
+from bert_tf.library import dropout_seeds, presets
+from bert_tf.modeling import Tensor, encoder
 
 
 @keras.saving.register_keras_serializable(package="bert_tf")
@@ -23,6 +24,21 @@ class Encoder(encoder.Encoder):
       dict: `sequence_output` float [B T H]; `pooled_output` float [B H]; `encoder_outputs`, the
       [B T H] of every block.
     """
+
+    def build(self, input_shape: None = None) -> None:
+        self.seed_generator = keras.random.SeedGenerator()
+        super().build()
+
+    def call(
+        self,
+        batch: Mapping[str, Tensor],
+        positions: Tensor | None = None,
+        training: bool = False,
+    ) -> dict[str, Any]:
+        if not training:
+            return super().call(batch, positions)
+        with dropout_seeds.drawn_from(self.seed_generator):
+            return super().call(batch, positions, training=True)
 
     @classmethod
     def from_preset(cls, preset: str | os.PathLike[str], **kwargs: Any) -> "Encoder":

@@ -19,6 +19,7 @@ from bert_tf.errors import InputError
 from bert_tf.text import vocab
 
 _POOLER = "encoder/pooler/.*"
+_SEEDS = ".*/seed_generator_state"  # of dropout; no checkpoint has them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ def fill(
     other_heads = tuple(f"{head}/.*" for head in kinds.HEADS if head not in heads)
     target = _Renamed(model, prefix) if prefix else model
     report = checkpoints.load(
-        target, source.checkpoint, skip=other_heads, fresh=(*other_heads, _POOLER)
+        target, source.checkpoint, skip=other_heads, fresh=(*other_heads, _POOLER, _SEEDS)
     )
     if any(path.startswith("encoder/pooler/") for path in report.fresh):
         warnings.warn(

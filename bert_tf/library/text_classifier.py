@@ -10,7 +10,7 @@ from keras import ops
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.library import default_training, presets, texts
+from bert_tf.library import default_training, dropout_seeds, presets, texts
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.modeling import Tensor, heads
@@ -102,8 +102,11 @@ class _ScoringModel(TextModel):
         self.optimizer.build(self.trainable_variables)
 
     def call(self, inputs: Any, training: bool = False) -> Tensor:
-        encoded = self.encoder(self.encoder_inputs(inputs), training=training)
-        return self.classifier(encoded["pooled_output"], training=training)
+        pooled = self.encoder(self.encoder_inputs(inputs), training=training)["pooled_output"]
+        if not training:
+            return self.classifier(pooled)
+        with dropout_seeds.drawn_from(self.encoder.seed_generator):
+            return self.classifier(pooled, training=True)
 
 
 @keras.saving.register_keras_serializable(package="bert_tf")

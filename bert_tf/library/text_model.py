@@ -103,7 +103,10 @@ class TextModel(keras.Model):
 
     def encoder_inputs(self, inputs: Any) -> Mapping[str, Any]:
         """The encoder's inputs, dict of int32 [B T], for string tensors or for such a dict."""
-        return inputs if isinstance(inputs, Mapping) else self.tokenizer(inputs)
+        if not isinstance(inputs, Mapping):
+            return self.tokenizer(inputs)
+        # On several replicas Keras tries a model on the mean of their ids, which are floats then.
+        return {name: keras.ops.cast(ids, "int32") for name, ids in inputs.items()}
 
     def targets(self, y: Any) -> Any:
         """What the loss is computed from, for labels as users give them."""
@@ -212,7 +215,8 @@ class TextModel(keras.Model):
     def _build_optimizer(self) -> None:
         """Makes the optimizer's variables before the update is traced, which is then done once."""
         if self.compiled and not self.optimizer.built:
-            self.optimizer.build(self.trainable_variables)
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
 
 
 def _data_set(

@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.library import text_classifier
 from bert_tf.library.text_classifier import Classification, TextClassifier, TextRegressor
+from bert_tf.modeling import dropout
 
 TEXTS = ["good rain", "bad rain", "how good", "so bad", "good mat", "bad mat", "good", "bad"]
 LABELS = ["good" if "good" in text else "bad" for text in TEXTS]
@@ -129,6 +130,28 @@ def test_labels_become_positions(labels, y, positions):
 def test_an_unknown_label_is_named(labels, y):
     with pytest.raises(ValueError, match=rf"y\[1\] is {y[1]!r}, which is not among the labels: "):
         text_classifier._positions(y, labels)
+
+
+def test_two_replicas_train_with_dropout_masks_of_their_own(bert, monkeypatch):
+    seeds = []
+    step_seed = dropout.step_seed
+    monkeypatch.setattr(dropout, "step_seed", lambda seed: seeds.append(seed) or step_seed(seed))
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        classifier = TextClassifier.from_preset(bert, labels=["bad", "good"], max_seq_length=11)
+        classifier.compile(optimizer=keras.optimizers.SGD(0.1))
+
+    @tf.function
+    def drawn():
+        seeds.clear()
+        batch = classifier.tokenizer.call(tf.constant(TEXTS))
+        strategy.run(lambda: classifier(batch, training=True))
+        return tf.stack(seeds)
+
+    per_call = [drawn().numpy().tolist() for _ in range(2)]
+    assert len({tuple(seed) for found in per_call for seed in found}) == 8  # encoder and head
+    history = classifier.fit(TEXTS[:5], LABELS[:5], batch_size=2, verbose=0).history
+    assert np.isfinite(history["loss"][0])
 
 
 def test_regression_of_pairs(bert, tmp_path):
