@@ -180,3 +180,11 @@ def test_the_beam_pipeline_takes_paths_of_other_file_systems():
     paths = dict.fromkeys(("input_file", "output_file", "vocab_file"), "gs://bucket/file")
     made = flagging.make(options.PretrainingData, paths, takes_remote_paths=True)
     assert made.output_file == "gs://bucket/file"
+
+
+def test_a_command_shows_that_tensorflow_loads(monkeypatch):
+    called = []
+    monkeypatch.setattr(commands.quiet, "show_loading", lambda: called.append("show_loading"))
+    monkeypatch.setattr("bert_tf.flagging.run", lambda *_, **__: called.append("run"))
+    commands.run("plan")
+    assert called == ["show_loading", "run"]
