@@ -27,6 +27,7 @@ from bert_tf.library import default_training
 from bert_tf.library.text_classifier import TextClassifier
 from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.modeling.models import ClassifierModel
+from bert_tf.training.devices import strategies
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule
@@ -75,7 +76,7 @@ class DenseAdamW(keras.optimizers.AdamW):
 
 def strategy_of(replicas):
     """A strategy over some of the logical devices."""
-    return tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(replicas)])
+    return strategies.mirrored([f"CPU:{index}" for index in range(replicas)])
 
 
 def fitted(data, options, initial, replicas, clips, is_dense):

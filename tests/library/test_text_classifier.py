@@ -9,6 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.library import text_classifier
 from bert_tf.library.text_classifier import Classification, TextClassifier, TextRegressor
 from bert_tf.modeling import dropout
+from bert_tf.training.devices import strategies
 
 TEXTS = ["good rain", "bad rain", "how good", "so bad", "good mat", "bad mat", "good", "bad"]
 LABELS = ["good" if "good" in text else "bad" for text in TEXTS]
@@ -136,7 +137,7 @@ def test_two_replicas_train_with_dropout_masks_of_their_own(bert, monkeypatch):
     seeds = []
     step_seed = dropout.step_seed
     monkeypatch.setattr(dropout, "step_seed", lambda seed: seeds.append(seed) or step_seed(seed))
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = strategies.mirrored(["CPU:0", "CPU:1"])
     with strategy.scope():
         classifier = TextClassifier.from_preset(bert, labels=["bad", "good"], max_seq_length=11)
         classifier.compile(optimizer=keras.optimizers.SGD(0.1))
