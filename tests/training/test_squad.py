@@ -3,11 +3,16 @@
 import dataclasses
 import json
 
+import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf import options
 from bert_tf.config import BertConfig
+from bert_tf.modeling import losses, models
 from bert_tf.training import squad
+from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
     vocab_size=13,
@@ -61,6 +66,9 @@ def given(tmp_path):
 
 def test_evaluated_later_the_scores_are_those_of_the_training(given, tmp_path, capsys):
     squad.run(given)
+    weights = tf.train.load_checkpoint(str(tmp_path / "out" / "last" / "bert_model.ckpt"))
+    assert not weights.get_tensor("cls/squad/output_bias").any()  # has no effect, stays as it was
+    assert weights.get_tensor("cls/squad/output_weights").any()
     results = tmp_path / "out" / "eval_results.txt"
     trained = results.read_text()
     names = [line.split(" = ")[0] for line in trained.splitlines()]
@@ -84,3 +92,16 @@ def test_evaluated_later_the_scores_are_those_of_the_training(given, tmp_path, c
     squad.run(given)  # complete: nothing is trained, everything is answered again
     assert results.read_text() == trained
     assert "complete after step 4" in capsys.readouterr().out
+
+
+def test_weights_without_effect_on_the_loss_are_not_trained():
+    """A number added to all logits changes no softmax, so the gradient of the bias is zero."""
+    keras.utils.set_random_seed(3)
+    model = models.SpanModel(CONFIG)
+    logits, positions = tf.random.stateless_normal([5, 7], [3, 5]), tf.constant([0, 6, 2, 3, 3])
+    found = [losses.span(x, x, positions, positions)[0] for x in (logits, logits + 2.0)]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    paths = [variable.path for variable in model.trainable_variables]
+    assert [path for path in paths if path.endswith(objectives.SPANS.without_effect)] == [
+        "span/bias"
+    ]

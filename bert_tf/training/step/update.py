@@ -62,6 +62,10 @@ class Update:
     ) -> None:
         self.model, self.optimizer, self.strategy = model, optimizer, strategy
         self.variables = [variable.value for variable in model.trainable_variables]
+        self._has_effect = [
+            not variable.path.endswith(objective.without_effect)
+            for variable in model.trainable_variables
+        ]
         self._objective = objective
         self._seed = random_seed
         # Traced once for all micro-batches from the host.
@@ -178,8 +182,9 @@ class Update:
             names = self._objective.losses
             losses = [sums[name][0] / tf.maximum(counts[name], 1.0) for name in names]
             loss = self.optimizer.scaled(tf.add_n(losses))
-        gradients = enumerate(tape.gradient(loss, self.variables))
-        return sums, {i: tf.convert_to_tensor(g) for i, g in gradients if g is not None}
+        gradients = tape.gradient(loss, self.variables)
+        used = zip(range(len(gradients)), gradients, self._has_effect, strict=True)
+        return sums, {i: tf.convert_to_tensor(g) for i, g, has in used if has and g is not None}
 
     def _measure(self, micro_batch: Batch, seed: tf.Tensor) -> dict[str, SumAndCount]:
         """Losses and accuracies of a micro-batch, and `AMOUNTS`, whose counts mean nothing."""
