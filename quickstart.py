@@ -30,7 +30,8 @@ import bert_tf
 after = bert_tf.load("quickstart/pretrained")
 before = bert_tf.MaskedLM(after.config, after.tokenizer)  # its head has random weights
 before.encoder.set_weights(bert_tf.Encoder.from_preset("quickstart/two_layers").get_weights())
-for text in ("Mr. [MASK] spoke to Elizabeth.", "She spoke to [MASK] sister."):
+texts = ["Mr. [MASK] spoke to Elizabeth.", "She spoke to [MASK] sister."]
+for text in [*texts, "Elizabeth went [MASK] the room."]:
     print(text)
     for name, model in (("before", before), ("after", after)):
         guesses = [f"{token} {p:.0%}" for token, p in model.fill(text)[0]]
@@ -100,13 +101,13 @@ def _records_and_pretraining() -> None:
         ["run_pretraining.py", "--do_train", "--do_eval", f"--init_checkpoint={OUT}/two_layers"]
         + [f"--input_file={OUT}/records/train.tfrecord", "--max_seq_length=64", "--objective=mlm"]
         + [f"--eval_input_file={OUT}/records/heldout.tfrecord", f"--output_dir={OUT}/pretrained"]
-        + ["--train_batch_size=16", "--num_train_steps=100", "--num_warmup_steps=10"]
+        + ["--train_batch_size=16", "--num_train_steps=150", "--num_warmup_steps=15"]
         + ["--learning_rate=1e-3", "--eval_batch_size=32"],
         look="bert_tf/training/step/loop.py",
     )
     print("\n".join(_curve(f"{OUT}/pretrained/metrics.jsonl")))
     _run_stage(
-        "Guesses of masked words, before and after these 100 updates",
+        "Guesses of masked words, before and after these 150 updates",
         ["-c", GUESS],
         look="bert_tf/library/masked_lm.py",
     )
