@@ -258,6 +258,8 @@ def _naming_full_disk(path: StrPath) -> Iterator[None]:
         yield
     except Exception as error:
         if is_disk_full(error):
+            if isinstance(error, OSError) and error.errno is None:  # NumPy's; a path hides its text
+                error.errno = errno.ENOSPC
             setattr(error, "filename", os.fspath(path))  # noqa: B010  not every class declares it
         raise
 
