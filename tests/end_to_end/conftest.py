@@ -127,10 +127,20 @@ def run(checkout, environment):
         )
         printed = done.stdout + done.stderr
         assert done.returncode == status, printed
-        assert [line for line in printed.splitlines() if _LOUD.match(line)] == []
+        assert _lines_of_tensorflow(printed) == []
         return printed
 
     return run
+
+
+@pytest.fixture
+def lines_of_tensorflow():
+    """`lines_of_tensorflow(printed)`: the lines that TensorFlow printed."""
+    return _lines_of_tensorflow
+
+
+def _lines_of_tensorflow(printed):
+    return [line for line in printed.splitlines() if _LOUD.match(line)]
 
 
 @pytest.fixture
