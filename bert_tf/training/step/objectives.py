@@ -21,12 +21,16 @@ class Objective(abc.ABC):
 
     Attributes:
       losses: names in what `measure` returns; the sum of their means is the training loss.
-      without_effect: ends of the paths of weights that no loss depends on. What is computed as
-        their gradient is rounding noise, which Adam would make steps of.
     """
 
     losses: tuple[str, ...] = ("loss",)
-    without_effect: tuple[str, ...] = ()
+
+    def without_effect(self, num_layers: int) -> tuple[str, ...]:
+        """Ends of the paths of weights that no loss of an encoder of L layers depends on.
+
+        What is computed as their gradient is rounding noise, which Adam would make steps of.
+        """
+        return ()
 
     def prepare(self, batch: Batch) -> Batch:
         """From a batch of records to the batch that the model, `counts` and `measure` take."""
@@ -104,12 +108,11 @@ class Regression(Objective):
 
 
 class Spans(Objective):
-    """The first and the last token of an answer.
+    """The first and the last token of an answer."""
 
-    The bias of the head is the same for all tokens, so it cancels in their softmax.
-    """
-
-    without_effect = ("span/bias",)
+    def without_effect(self, num_layers: int) -> tuple[str, ...]:
+        """What adds the same number to the logits of all tokens: it cancels in their softmax."""
+        return "span/bias", f"layer_{num_layers - 1}/output_layer_norm/beta"
 
     def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
         starts = batch[features.START_POSITIONS.name]

@@ -62,9 +62,9 @@ class Update:
     ) -> None:
         self.model, self.optimizer, self.strategy = model, optimizer, strategy
         self.variables = [variable.value for variable in model.trainable_variables]
+        without_effect = objective.without_effect(model.config.num_hidden_layers)
         self._has_effect = [
-            not variable.path.endswith(objective.without_effect)
-            for variable in model.trainable_variables
+            not variable.path.endswith(without_effect) for variable in model.trainable_variables
         ]
         self._objective = objective
         self._seed = random_seed
