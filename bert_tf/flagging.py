@@ -5,6 +5,7 @@ import difflib
 import math
 import os
 import re
+import signal
 import sys
 import types
 import typing
@@ -17,6 +18,8 @@ from bert_tf import files
 from bert_tf.errors import DiskFullError, InputError
 
 REQUIRED = dataclasses.MISSING
+
+_INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells report for a signal
 
 _HELP = ("-h", "-help", "--help", "--help=true", "-?", "--?")
 _TRUTHS = ("true", "false", "t", "f", "yes", "no", "y", "n", "1", "0")
@@ -207,7 +210,8 @@ def run(
     """Parses the command line into `options_class` and calls `main(options)`.
 
     Wrong flags and an `InputError` are printed as one message without a traceback; the exit
-    status is 2. The same goes for a full disk that `main` has not explained.
+    status is 2. The same goes for a full disk that `main` has not explained. Ctrl-C, where `main`
+    does not save first, ends with "Interrupted." and the status 130.
 
     Args:
       options_class: frozen dataclass of options.
@@ -236,6 +240,9 @@ def run(
             if isinstance(error, DiskFullError):
                 _give_up_unwritten_output()
             _exit_with(str(error))
+        except KeyboardInterrupt:  # where there is nothing to save, as while TensorFlow loads
+            print("Interrupted.", file=sys.stderr)
+            sys.exit(_INTERRUPTED)
 
     def parser(arguments: list[str]) -> list[str]:
         if set(_before_dashes(arguments[1:])) & set(_HELP):

@@ -360,33 +360,32 @@ def test_a_full_disk_is_told_from_other_errors(error, is_full):
 
 
 def test_a_full_disk_is_one_message_that_says_how_to_go_on():
-    def explain():
+    def how():
         return "All is kept in out. Free some space."
 
     with (
         pytest.raises(DiskFullError, match=r"^The disk is full \(/dev/full\)\. All is kept"),
-        files.disk_full_explained("out", explain),
+        files.disk_full_explained("out", how),
         open("/dev/full", "wb", buffering=0) as file,
     ):
         try:
             file.write(b"x")
         except OSError as error:
             raise OSError(error.errno, error.strerror, file.name) from None
-    with (
-        pytest.raises(DiskFullError, match=r"full \(out\)"),
-        files.disk_full_explained("out", explain),
-    ):
+    with pytest.raises(DiskFullError, match=r"full \(out\)"), files.disk_full_explained("out", how):
         raise RuntimeError("No space left on device")
     for error in (OSError(errno.EACCES, "Permission denied"), InputError("wrong")):
-        with pytest.raises(type(error)) as caught, files.disk_full_explained("out", explain):
+        with pytest.raises(type(error)) as caught, files.disk_full_explained("out", how):
             raise error
         assert caught.value is error
 
 
 def test_the_exception_of_a_full_disk_names_the_file_and_not_its_temporary_copy(tmp_path):
-    for make in (files.replacing, files.replacing_directory):
+    numpys, pythons = OSError("7 requested and 3 written"), OSError(errno.ENOSPC, "No space left")
+    for make, error in ((files.replacing, numpys), (files.replacing_directory, pythons)):
         with pytest.raises(OSError) as caught, make(tmp_path / "model.json"):
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise error
+        assert files.is_disk_full(caught.value)
         assert caught.value.filename == str(tmp_path / "model.json")
         assert names(tmp_path) == []
 

@@ -154,6 +154,8 @@ def test_other_file_systems_pass_where_they_are_supported_and_in_other_text():
 
 SCRIPT = '''"""Sums up its steps.  --help lists every flag."""
 import dataclasses
+import os
+import signal
 
 from absl import logging
 
@@ -176,6 +178,8 @@ class Options:
 def main(options, *arguments):
     if options.steps == 13:
         raise InputError("13 is not to be had.")
+    if options.steps == 17:
+        os.kill(os.getpid(), signal.SIGINT)
     logging.info("a detail")
     print("ran", options.steps, *arguments)
 
@@ -224,6 +228,10 @@ def test_details_are_logged_to_those_who_ask(script):
 )
 def test_run_shows_wrong_input_as_one_line(script, arguments, message):
     assert script(*arguments) == (2, "", message)
+
+
+def test_ctrl_c_is_one_line(script):
+    assert script("--steps=17") == (130, "", "Interrupted.\n")
 
 
 def test_a_full_disk_behind_standard_output_is_one_message(script):
