@@ -79,7 +79,9 @@ def svg(curve: Curve, marks: Sequence[Mark], last_step: int) -> str:
     phase_starts = [mark.step for mark in marks if mark.kind == "phase"]
     smooth = smoothed(*logged, phase_starts) if curve.is_smoothed else logged[1]
     frame = _Frame(last_step, *value_range(logged[1], smooth, held_out[1]))
-    value_ticks = ticks(frame.low, frame.high)
+    # There is room above a share of 100 %, but no larger share.
+    has_end = curve.is_share and frame.low < 1.0
+    value_ticks = ticks(frame.low, min(frame.high, 1.0) if has_end else frame.high)
     digits = digits_to_tell_apart(value_ticks, curve.is_share)
 
     # A learning rate of 0.001 next to 8e-4 would not look like the next tick.

@@ -112,6 +112,13 @@ def test_a_single_spike_does_not_press_the_curve_flat():
     assert 0.0 <= low < 1.0 and 2.0 < high < 3.5
 
 
+@pytest.mark.parametrize("values", [[0.99, 1.0], [1.0, 1.0], [0.1, 1.0]])
+def test_no_tick_is_above_a_share_of_100_percent(values):
+    texts = [text.text for text in drawn([1, 2], values, is_share=True).iter("text")]
+    shares = [float(text.removesuffix("%")) for text in texts if text and text.endswith("%")]
+    assert max(shares) == 100.0
+
+
 def test_what_is_outside_of_the_frame_is_told():
     values = [2.0, 1.0] * 300 + [99.0] + [2.0, 1.0] * 300
     element = drawn(range(len(values)), values)
