@@ -50,7 +50,7 @@ Files to look at:
 def main() -> None:
     """Runs every stage, and says what to look at and to do next."""
     start = time.monotonic()
-    print("All stages of BERT on real text; about 3 minutes on two idle cores.", flush=True)
+    print("All stages of BERT on real text; about 4 minutes on two cores.", flush=True)
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
     os.symlink(_weights(), WEIGHTS)
