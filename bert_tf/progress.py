@@ -232,4 +232,5 @@ def _seconds(seconds: float) -> str:
 
 
 def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{text}\n")  # at once, because another thread may print
+    sys.stderr.flush()
