@@ -5,8 +5,6 @@ import os
 import bert_tf  # noqa: F401  TensorFlow then loads without its log lines
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# What LLVM makes of XLA's programs takes a third of their compilation and is not ours to test.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 def pytest_configure(config):

@@ -154,8 +154,6 @@ def test_other_file_systems_pass_where_they_are_supported_and_in_other_text():
 
 SCRIPT = '''"""Sums up its steps.  --help lists every flag."""
 import dataclasses
-import os
-import signal
 
 from absl import logging
 
@@ -179,7 +177,7 @@ def main(options, *arguments):
     if options.steps == 13:
         raise InputError("13 is not to be had.")
     if options.steps == 17:
-        os.kill(os.getpid(), signal.SIGINT)
+        raise KeyboardInterrupt
     logging.info("a detail")
     print("ran", options.steps, *arguments)
 

@@ -62,5 +62,5 @@ def test_kill_9_and_restart_give_the_same_weights(checkout, run, environment, ti
     expected, found = weights(checkout / "straight"), weights(checkout / "killed")
     assert_close(found, expected, 0)
 
-    assert f"resumed after step {NUM_STEPS}" in run(killed)  # a finished run stays as it is
+    assert f"complete after step {NUM_STEPS}" in run(killed)  # a finished run stays as it is
     assert_close(weights(checkout / "killed"), found, 0)
