@@ -5,6 +5,8 @@ import os
 import bert_tf  # noqa: F401  TensorFlow then loads without its log lines
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# What tests write need not outlive a loss of power; a busy disk takes up to a minute to flush it.
+os.fsync = lambda handle: None
 
 
 def pytest_configure(config):
