@@ -7,8 +7,8 @@ batches of real questions, on 1 and on 2 logical CPU devices: by `fit` with the 
 schedule that `compile()` chooses, and by the update of the scripts; both clip to a low norm. The
 known causes are switched off one by one: clipping, on both sides ("False"); the sparse gradients of
 the embeddings, which are made dense before Keras' optimizer sees them ("dense"); and in addition
-Keras' epsilon, which is added to the root of the uncorrected moment ("epsilon"). The table has the largest
-absolute difference of any weight after the last update, to the loop and to one replica.
+Keras' epsilon, which is added to the root of the uncorrected moment ("epsilon"). The table has the
+largest absolute difference of any weight after the last update, to the loop and to one replica.
 """
 
 import dataclasses
