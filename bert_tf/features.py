@@ -40,6 +40,12 @@ NEXT_SENTENCE_LABELS = Feature("next_sentence_labels", "next_sentence_labels", "
 SEQUENCE_IDS = Feature("sequence_ids", "sequence_ids", "B T")
 LABEL_IDS = Feature("label_ids", "label_ids", "B")
 LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")
+# Of tagging, the tag of each token; -1 where there is none.
+TOKEN_LABEL_IDS = Feature("token_label_ids", "token_label_ids", "B T")
+# Of several labels for a row: 1 for each that holds.
+LABEL_VECTORS = Feature("label_vectors", "label_vectors", "B C", "float32")
+# What the loss of each row is multiplied by; 0 for a row that only fills a batch.
+EXAMPLE_WEIGHTS = Feature("example_weights", "example_weights", "B", "float32")
 START_POSITIONS = Feature("start_positions", "start_positions", "B")
 END_POSITIONS = Feature("end_positions", "end_positions", "B")
 

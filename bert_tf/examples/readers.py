@@ -16,26 +16,11 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from bert_tf.errors import InputError
+from bert_tf.examples.labelled import TextExample
 
 LabelReader = Callable[[str], str | float]  # from a cell; raises ValueError
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextExample:
-    """One row, before packing.
-
-    Attributes:
-      guid: the row's id in its file, or its number from 0 where the file has no ids.
-      text_b: None in tasks of one text.
-      label: str to classify, float to regress, None in a test set.
-    """
-
-    guid: str
-    text_a: str
-    text_b: str | None = None
-    label: str | float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

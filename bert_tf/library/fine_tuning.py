@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_tf import flagging
 from bert_tf.errors import InputError
-from bert_tf.examples.readers import TextExample
+from bert_tf.examples.labelled import TextExample
 from bert_tf.library import presets, texts
 from bert_tf.options import TextClassification
 from bert_tf.tasks import registry

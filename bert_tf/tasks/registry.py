@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
-from bert_tf.examples.readers import Columns, LabelReader, TextExample
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers import Columns, LabelReader
 
 KINDS = ("classify", "regress")
 

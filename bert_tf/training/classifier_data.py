@@ -14,7 +14,7 @@ from bert_tf import features, progress
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing, readers
-from bert_tf.examples.readers import TextExample
+from bert_tf.examples.labelled import TextExample
 from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks import registry
 from bert_tf.text import vocab, wordpiece

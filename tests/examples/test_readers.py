@@ -6,7 +6,8 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
-from bert_tf.examples.readers import Columns, TextExample
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers import Columns
 
 NAMED = Columns(text_a="left", text_b="right", label="gold", row_id="index")
 NUMBERED = Columns(text_a=3, label=1)

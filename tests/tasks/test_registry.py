@@ -3,7 +3,8 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.examples.readers import Columns, TextExample
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers import Columns
 from bert_tf.tasks import metrics, registry
 
 PARSES = "p\tp\tp\tp"

@@ -7,7 +7,7 @@ import pytest
 from bert_tf import options
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.examples.readers import TextExample
+from bert_tf.examples.labelled import TextExample
 from bert_tf.tasks import registry
 from bert_tf.training import classifier_data
 

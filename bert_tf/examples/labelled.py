@@ -1,0 +1,66 @@
+"""The examples of tasks: rows of their files, before they are tokenized and packed."""
+
+import dataclasses
+from typing import TypeAlias
+
+# Of one example: the label, a number to predict, or all the labels that hold.
+Label: TypeAlias = str | float | tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextExample:
+    """One text, or a pair of texts.
+
+    Attributes:
+      guid: the row's id in its file, or its number from 0 where the file has no ids.
+      text_b: None in tasks of one text.
+      label: str to classify, float to regress, a tuple for several labels; None in a test set.
+      weight: of its loss.
+    """
+
+    guid: str
+    text_a: str
+    text_b: str | None = None
+    label: Label | None = None
+    weight: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TokenExample:
+    """A sentence whose words have tags.
+
+    Attributes:
+      guid: as `TextExample`'s.
+      tags: in IOB2, one for each word; None in a test set.
+      before, after: words of the document around the sentence, which give context and have no tag.
+      weight: of its loss.
+    """
+
+    guid: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None = None
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChoiceExample:
+    """A text with several continuations or answers, one of which is right.
+
+    Attributes:
+      guid: as `TextExample`'s.
+      context: the first text of every choice.
+      choices: the second texts, at least two.
+      label: number of the right choice from "0"; None in a test set.
+      weight: of its loss.
+    """
+
+    guid: str
+    context: str
+    choices: tuple[str, ...]
+    label: str | None = None
+    weight: float = 1.0
+
+
+Example: TypeAlias = TextExample | TokenExample | ChoiceExample
