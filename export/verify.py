@@ -7,7 +7,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from bert_tf.checkpoints.model_directory import ModelDirectory
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.modeling.models import ClassifierModel
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.module import IDS_SIGNATURE, TEXT_SIGNATURE, text_names
@@ -50,7 +51,7 @@ def python_inputs(
         ids_b = rest[0] if rest else None
         packed.append(packing.pack(ids_a, ids_b, directory.vocabulary, max_seq_length))
     word_ids, type_ids = zip(*packed, strict=True)
-    return batching.encoder_inputs(word_ids, type_ids)
+    return encoder_inputs(word_ids, type_ids)
 
 
 def largest_difference(

@@ -28,7 +28,8 @@ from bert_tf import files, flagging
 from bert_tf.checkpoints import open_checkpoint, reading
 from bert_tf.checkpoints.formats.bert_tf import BertTF
 from bert_tf.checkpoints.kinds import KINDS
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -85,7 +86,7 @@ def batch_of(state_dict):
     ids = [tokenizer.encode(text) for text in TEXTS]
     longest = min(128, state_dict.config.max_position_embeddings)
     rows = [packing.pack(a, b, vocabulary, longest) for a, b in zip(ids, ids[::-1], strict=True)]
-    return batching.encoder_inputs(*map(list, zip(*rows, strict=True)))
+    return encoder_inputs(*map(list, zip(*rows, strict=True)))
 
 
 def difference(ours, theirs, mask):

@@ -5,17 +5,12 @@ drawn at random, as in the paper, then cut into micro-batches of similar length 
 summed: the same update, fewer positions. Prediction sorts all rows by length.
 """
 
-import dataclasses
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from bert_tf import features
-
-Ints = np.ndarray  # of any integer type
-Batch = dict[str, np.ndarray]
+from bert_tf.examples.rows import Batch, Ints, Rows
 
 
 def cut_by_length(lengths: Ints, num_micro_batches: int) -> list[Ints]:
@@ -49,88 +44,6 @@ def cut_by_length(lengths: Ints, num_micro_batches: int) -> list[Ints]:
         micro_batches.append(order[cut[end] : end])
         end = cut[end]
     return micro_batches[::-1]
-
-
-def pad_rows(rows: Sequence[Sequence[int]], length: int) -> npt.NDArray[np.int32]:
-    """Stacks rows of different lengths into one array [B length], padded with zeros.
-
-    Args:
-      rows: none longer than `length`.
-    """
-    padded = np.zeros((len(rows), length), np.int32)
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded
-
-
-def encoder_inputs(
-    word_ids: Sequence[Sequence[int]], type_ids: Sequence[Sequence[int]], length: int | None = None
-) -> Batch:
-    """Pads packed rows into the three inputs of the encoder.
-
-    Args:
-      word_ids: of B rows.
-      type_ids: as long as those of `word_ids`.
-      length: T; None: that of the longest row.
-
-    Returns:
-      dict with int32 [B T] `input_word_ids`, `input_mask`, `input_type_ids`.
-    """
-    lengths = np.array([len(row) for row in word_ids])
-    if length is None:
-        length = int(lengths.max())
-    return {
-        features.WORD_IDS.name: pad_rows(word_ids, length),
-        features.MASK.name: (np.arange(length)[None, :] < lengths[:, None]).astype(np.int32),
-        features.TYPE_IDS.name: pad_rows(type_ids, length),
-    }
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """A data set in memory, packed but not padded.
-
-    Attributes:
-      word_ids: of N rows, special tokens included.
-      type_ids: as long as those of `word_ids`.
-      labels: from the name of a label feature to an array [N]; empty without labels.
-    """
-
-    word_ids: Sequence[Sequence[int]]
-    type_ids: Sequence[Sequence[int]]
-    labels: Mapping[str, np.ndarray]
-
-    def __len__(self) -> int:
-        return len(self.word_ids)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """[N], tokens of each row."""
-        return np.array([len(row) for row in self.word_ids], np.int64)
-
-    def batch(self, indices: Ints) -> Batch:
-        """The rows of those numbers, padded to the longest of them: dict of arrays [B T], [B].
-
-        Without indices the batch has 0 rows and 1 position: the empty share of a replica.
-        """
-        word_ids = [self.word_ids[i] for i in indices]
-        type_ids = [self.type_ids[i] for i in indices]
-        inputs = encoder_inputs(word_ids, type_ids, None if word_ids else 1)
-        return inputs | {name: values[indices] for name, values in self.labels.items()}
-
-    def head(self, num_rows: int | None) -> "Rows":
-        """The first `num_rows` rows; all of them for None."""
-        labels = {name: values[:num_rows] for name, values in self.labels.items()}
-        return Rows(self.word_ids[:num_rows], self.type_ids[:num_rows], labels)
-
-    def digest(self) -> str:
-        """sha256 over all ids and labels; equal for equal data sets."""
-        digest = hashlib.sha256()
-        for word_ids, type_ids in zip(self.word_ids, self.type_ids, strict=True):
-            digest.update(np.array([len(word_ids), *word_ids, *type_ids], np.int32).tobytes())
-        for name in sorted(self.labels):
-            digest.update(name.encode() + self.labels[name].tobytes())
-        return digest.hexdigest()
 
 
 def length_batches(lengths: Ints, batch_size: int) -> list[Ints]:

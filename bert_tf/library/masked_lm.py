@@ -11,6 +11,7 @@ from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, packing
+from bert_tf.examples.rows import encoder_inputs, pad_rows
 from bert_tf.library import presets, texts
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.tokenizer import Tokenizer
@@ -124,10 +125,10 @@ class MaskedLM(TextModel):
     def _fill(self, rows: list[list[int]], top_k: int) -> list[list[list[Candidate]]]:
         """The candidates for the masks of rows that are computed together."""
         vocabulary = self.tokenizer.vocabulary
-        batch = batching.encoder_inputs(rows, [[0] * len(row) for row in rows])
+        batch = encoder_inputs(rows, [[0] * len(row) for row in rows])
         is_mask = batch[features.WORD_IDS.name] == vocabulary.mask_id
         positions = [np.flatnonzero(row).tolist() for row in is_mask]
-        padded = batching.pad_rows(positions, max(map(len, positions)))  # [B P]
+        padded = pad_rows(positions, max(map(len, positions)))  # [B P]
         # Rows of the embeddings behind the vocabulary are padding.
         logits = self(batch, padded)[:, :, : len(vocabulary)]
         probabilities, ids = ops.top_k(ops.softmax(logits), min(top_k, len(vocabulary)))

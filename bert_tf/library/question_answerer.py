@@ -10,6 +10,7 @@ from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, spans
+from bert_tf.examples.rows import Rows
 from bert_tf.library import presets, texts
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.tokenizer import Tokenizer
@@ -136,7 +137,7 @@ class QuestionAnswerer(TextModel):
                 max_query_length=min(_MAX_QUERY_LENGTH, length // 2),
             )
         )
-        rows = batching.Rows([w.word_ids for w in windows], [w.type_ids for w in windows], {})
+        rows = Rows([w.word_ids for w in windows], [w.type_ids for w in windows], {})
         logits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for indices in batching.length_batches(rows.lengths, _BATCH_SIZE):
             outputs = self.predict_on_batch(rows.batch(indices))

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf import checkpoints, features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.examples import batching
+from bert_tf.examples.rows import Ints, Rows
 from bert_tf.library import presets, texts
 from bert_tf.library.encoder import Encoder
 from bert_tf.library.tokenizer import Tokenizer
@@ -201,7 +201,7 @@ class TextModel(keras.Model):
             return _data_set(self._rows(x, y, *weights), batch_size)
         return x, y, *weights
 
-    def _rows(self, x: texts.Texts, y: Any, sample_weight: Any = None) -> batching.Rows:
+    def _rows(self, x: texts.Texts, y: Any, sample_weight: Any = None) -> Rows:
         """Packed texts with their targets and, if there are any, their weights."""
         given = texts.read(x)
         labels = {_TARGETS: np.asarray(y)}
@@ -219,9 +219,7 @@ class TextModel(keras.Model):
                 self.optimizer.build(self.trainable_variables)
 
 
-def _data_set(
-    rows: batching.Rows, batch_size: int | None, shuffle: bool = False
-) -> tf.data.Dataset:
+def _data_set(rows: Rows, batch_size: int | None, shuffle: bool = False) -> tf.data.Dataset:
     """Batches of rows, each padded to its own longest row, in a new order every time if asked."""
     size = batch_size or _BATCH_SIZE
 
@@ -244,7 +242,7 @@ def _data_set(
     return data_set.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _split(rows: batching.Rows, share: float) -> tuple[batching.Rows, batching.Rows]:
+def _split(rows: Rows, share: float) -> tuple[Rows, Rows]:
     """The first rows and the last `share` of them, as Keras splits off validation data."""
     cut = int(len(rows) * (1.0 - share))
     if not 0 < cut < len(rows):
@@ -255,9 +253,9 @@ def _split(rows: batching.Rows, share: float) -> tuple[batching.Rows, batching.R
     return _selected(rows, np.arange(cut)), _selected(rows, np.arange(cut, len(rows)))
 
 
-def _selected(rows: batching.Rows, indices: batching.Ints) -> batching.Rows:
+def _selected(rows: Rows, indices: Ints) -> Rows:
     """The rows of those numbers, in that order."""
     word_ids = [rows.word_ids[index] for index in indices]
     type_ids = [rows.type_ids[index] for index in indices]
     labels = {name: values[indices] for name, values in rows.labels.items()}
-    return batching.Rows(word_ids, type_ids, labels)
+    return Rows(word_ids, type_ids, labels)

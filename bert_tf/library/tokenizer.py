@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from bert_tf import features, files
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import Rows, encoder_inputs
 from bert_tf.library import presets, texts
 from bert_tf.library.texts import Column, Texts
 from bert_tf.text import vocab, wordpiece
@@ -142,14 +143,14 @@ class Tokenizer(keras.layers.Layer):
             for feature in features.ENCODER_INPUTS
         }
 
-    def pack(self, given: texts.Given) -> batching.Rows:
+    def pack(self, given: texts.Given) -> Rows:
         """Rows of the model for texts in memory, not padded."""
         encoded = [map(self._wordpieces.encode, column) for column in given.columns]
         packed = [
             packing.pack(first, second[0] if second else None, self.vocabulary, self.max_seq_length)
             for first, *second in zip(*encoded, strict=True)
         ]
-        return batching.Rows([row[0] for row in packed], [row[1] for row in packed], {})
+        return Rows([row[0] for row in packed], [row[1] for row in packed], {})
 
     def wordpieces(self, text: str) -> list[str]:
         """The wordpieces of one text, without special tokens."""
@@ -164,7 +165,7 @@ class Tokenizer(keras.layers.Layer):
         given = texts.read(inputs, pairs)
         rows = self.pack(given)
         length = self.max_seq_length if self.padding == "max_length" else None
-        batch = batching.encoder_inputs(rows.word_ids, rows.type_ids, length)
+        batch = encoder_inputs(rows.word_ids, rows.type_ids, length)
         return {name: ids[0] for name, ids in batch.items()} if given.is_one else batch
 
     def _rows(self, first: tf.Tensor, second: tf.Tensor | None = None) -> Any:

@@ -13,8 +13,9 @@ import numpy as np
 from bert_tf import features, progress
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, packing, readers
+from bert_tf.examples import packing, readers
 from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks import registry
 from bert_tf.text import vocab, wordpiece
@@ -33,7 +34,7 @@ class Labelled:
 
     name: str
     examples: list[TextExample]
-    rows: batching.Rows
+    rows: Rows
 
     @property
     def references(self) -> np.ndarray:
@@ -255,7 +256,7 @@ def _rows(
     task: registry.Task,
     tokenizer: wordpiece.WordPieceTokenizer,
     max_seq_length: int,
-) -> batching.Rows:
+) -> Rows:
     """Tokenizes and packs examples; rows without labels where the examples have none."""
     packed = [
         packing.pack(
@@ -274,4 +275,4 @@ def _rows(
         index: dict[object, int] = {label: i for i, label in enumerate(task.labels)}
         ids = [index[example.label] for example in examples]
         labels[features.LABEL_IDS.name] = np.array(ids, np.int32)
-    return batching.Rows([row[0] for row in packed], [row[1] for row in packed], labels)
+    return Rows([row[0] for row in packed], [row[1] for row in packed], labels)

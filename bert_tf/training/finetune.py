@@ -13,6 +13,7 @@ from bert_tf import files
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows
 from bert_tf.formatting import number
 from bert_tf.options import FineTuning
 from bert_tf.training import setup
@@ -55,7 +56,7 @@ def num_steps(num_rows: int, options: FineTuning) -> Steps:
 
 def train(
     run: setup.Run[FineTuning],
-    rows: batching.Rows,
+    rows: Rows,
     objective: Objective,
     main_metric: str,
     evaluate: Evaluate | None,
@@ -132,7 +133,7 @@ def _plan(num_rows: int, steps: Steps, options: FineTuning, replicas: int, done:
 def _run(
     loop: Loop,
     run: setup.Run[FineTuning],
-    rows: batching.Rows,
+    rows: Rows,
     steps: Steps,
     after_update: Callable[[int], None],
 ) -> None:

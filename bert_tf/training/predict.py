@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows
 from bert_tf.progress import Progress
 
 
@@ -35,7 +36,7 @@ class Predictor:
         return {name: value for name, value in outputs.items() if name.endswith("logits")}
 
     def batches(
-        self, rows: batching.Rows, batch_size: int, label: str = "predict"
+        self, rows: Rows, batch_size: int, label: str = "predict"
     ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
         """Yields row numbers [B] and the logits of these rows, longest rows first.
 
@@ -43,7 +44,7 @@ class Predictor:
           rows: with or without labels.
           label: of the progress display.
         """
-        unlabelled = batching.Rows(rows.word_ids, rows.type_ids, {})
+        unlabelled = rows.without_labels()
         is_new = self._forward.experimental_get_tracing_count() == 0
         first = "compiling the model" if is_new else ""
         with Progress(label, len(rows), "examples", first=first) as progress:
@@ -52,7 +53,7 @@ class Predictor:
                 yield indices, {name: value.numpy() for name, value in outputs.items()}
                 progress.advance(len(indices))
 
-    def logits(self, rows: batching.Rows, batch_size: int, label: str = "predict") -> np.ndarray:
+    def logits(self, rows: Rows, batch_size: int, label: str = "predict") -> np.ndarray:
         """float32 [N C]: the `logits` output of every row, in the order of the rows."""
         by_row: dict[int, np.ndarray] = {}
         for indices, outputs in self.batches(rows, batch_size, label):

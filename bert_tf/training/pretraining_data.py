@@ -10,6 +10,7 @@ from bert_tf import features, files
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.examples.choices import DYNAMIC_GRANULARITIES, MaskSettings
+from bert_tf.examples.rows import Batch, Ints
 from bert_tf.options import PreTraining
 from bert_tf.options.data import num_predictions_needed
 from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
@@ -188,7 +189,7 @@ class PhaseData:
         options: PreTraining,
         strategy: tf.distribute.Strategy,
         start_batch: int,
-    ) -> Iterator[list[tuple[batching.Batch, ...]]]:
+    ) -> Iterator[list[tuple[Batch, ...]]]:
         replicas, here = strategy.num_replicas_in_sync, local_replicas(strategy)
         num_micro_batches = max(_MIN_MICRO_BATCHES, options.gradient_accumulation_steps)
         for batch in reader.batches(start_batch).as_numpy_iterator():
@@ -239,7 +240,7 @@ def check_batch_size(phase: Phase, options: PreTraining, strategy: tf.distribute
         )
 
 
-def _cut(batch: batching.Batch, rows: batching.Ints, lengths: batching.Ints) -> batching.Batch:
+def _cut(batch: Batch, rows: Ints, lengths: Ints) -> Batch:
     """Some rows of a batch as a micro-batch, as long as the longest of them."""
     longest = int(lengths[rows].max(initial=1))
     shortened = micro_batches.shortened(batch, longest)

@@ -11,7 +11,8 @@ import numpy as np
 from bert_tf import features, files, progress
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, packing, spans
+from bert_tf.examples import packing, spans
+from bert_tf.examples.rows import Rows
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad, squad_metrics
 from bert_tf.text import vocab, wordpiece
@@ -32,7 +33,7 @@ class SquadData:
     """
 
     inputs: Inputs[QuestionAnswering]
-    rows: batching.Rows | None
+    rows: Rows | None
     questions: "Questions | None"
     directory: model_directory.ModelDirectory
 
@@ -83,7 +84,7 @@ def _metadata(options: QuestionAnswering) -> model_directory.ModelMetadata:
 
 def _training_rows(
     path: str, options: QuestionAnswering, tokenizer: wordpiece.WordPieceTokenizer
-) -> batching.Rows:
+) -> Rows:
     """The windows to train on, with their labels."""
     with progress.status(f"Reading {path}"):
         examples, problems = squad.read_examples(
@@ -128,8 +129,8 @@ def _windows(
     )
 
 
-def _rows(windows: Sequence[spans.Window], labels: dict[str, np.ndarray]) -> batching.Rows:
-    return batching.Rows([w.word_ids for w in windows], [w.type_ids for w in windows], labels)
+def _rows(windows: Sequence[spans.Window], labels: dict[str, np.ndarray]) -> Rows:
+    return Rows([w.word_ids for w in windows], [w.type_ids for w in windows], labels)
 
 
 def _report_problems(path: str, problems: Sequence[str], verbose: bool) -> None:
@@ -183,7 +184,7 @@ class Questions:
         return squad_metrics.evaluate(self.examples, answers, version_2_with_negative=is_v2)
 
     @property
-    def rows(self) -> batching.Rows:
+    def rows(self) -> Rows:
         """The windows as rows without labels."""
         return _rows(self.windows, {})
 

@@ -13,7 +13,8 @@ from bert_tf.checkpoints.state_dict import StateDict
 from bert_tf.checkpoints.variables import POOLER
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.options import Conversion
@@ -120,7 +121,7 @@ def _batch(word_ids: WordIds, config: BertConfig) -> dict[str, np.ndarray]:
     """The encoder's inputs: the second half of each row is of the second type."""
     second = min(1, config.type_vocab_size - 1)
     type_ids = [[0] * (len(row) // 2) + [second] * (len(row) - len(row) // 2) for row in word_ids]
-    return batching.encoder_inputs(word_ids, type_ids)
+    return encoder_inputs(word_ids, type_ids)
 
 
 def outputs(side: Side, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ import pytest
 
 from bert_tf import features
 from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows, encoder_inputs, pad_rows
 
 NUM_ROWS = 23
 
@@ -14,7 +15,7 @@ NUM_ROWS = 23
 def rows(num_rows=NUM_ROWS):
     """Rows whose label is their number and whose word ids all are their number plus one."""
     lengths = np.random.default_rng(3).integers(3, 14, num_rows).tolist()
-    return batching.Rows(
+    return Rows(
         [[number + 1] * length for number, length in enumerate(lengths)],
         [[0, *[1] * (length - 1)] for length in lengths],
         {features.LABEL_IDS.name: np.arange(num_rows, dtype=np.int32)},
@@ -74,20 +75,20 @@ def test_cut_by_length_of_fewer_rows_than_micro_batches():
 
 
 def test_pad_rows():
-    padded = batching.pad_rows([[1, 2, 3], [], [4]], 3)
+    padded = pad_rows([[1, 2, 3], [], [4]], 3)
     assert padded.tolist() == [[1, 2, 3], [0, 0, 0], [4, 0, 0]]
     assert padded.dtype == np.int32
 
 
 def test_pad_rows_does_not_cut():
     with pytest.raises(ValueError):
-        batching.pad_rows([[1, 2, 3]], 2)
+        pad_rows([[1, 2, 3]], 2)
 
 
 @pytest.mark.parametrize("length", [None, 5])
 def test_encoder_inputs(length):
     # The word id 0 is [PAD]: in a text, it is still a token.
-    inputs = batching.encoder_inputs([[7, 0, 9], [8]], [[0, 1, 1], [0]], length)
+    inputs = encoder_inputs([[7, 0, 9], [8]], [[0, 1, 1], [0]], length)
     behind = [0] * ((length or 3) - 3)
     assert {name: value.tolist() for name, value in inputs.items()} == {
         "input_word_ids": [[7, 0, 9, *behind], [8, 0, 0, *behind]],
@@ -98,7 +99,7 @@ def test_encoder_inputs(length):
 
 
 def test_a_batch_is_as_long_as_its_longest_row():
-    data = batching.Rows([[1], [2, 3], [4, 5, 6]], [[0], [0, 1], [0, 1, 1]], {"y": np.arange(3)})
+    data = Rows([[1], [2, 3], [4, 5, 6]], [[0], [0, 1], [0, 1, 1]], {"y": np.arange(3)})
     batch = data.batch(np.array([1, 0]))
     assert batch["input_word_ids"].tolist() == [[2, 3], [1, 0]]
     assert batch["y"].tolist() == [1, 0]
@@ -126,7 +127,7 @@ def test_head():
 
 def test_the_digest_is_that_of_the_content():
     def digest(word_ids=((1, 2), (3,)), type_ids=((0, 0), (1,)), labels=(0, 1)):
-        return batching.Rows(
+        return Rows(
             [list(row) for row in word_ids],
             [list(row) for row in type_ids],
             {"y": np.array(labels)},

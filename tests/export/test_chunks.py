@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.vocab import Vocabulary
 from export import chunks
 
@@ -61,7 +62,7 @@ def test_rows_equal_python_packing(max_seq_length, is_pair):
     packed = [
         packing.pack(a, b, PERMUTED, max_seq_length) for a, b in zip(ids_a, pairs, strict=True)
     ]
-    want = batching.encoder_inputs(*map(list, zip(*packed, strict=True)), length=37)
+    want = encoder_inputs(*map(list, zip(*packed, strict=True)), length=37)
     rows = chunks.TextRows(
         ragged(ids_a), ragged(ids_b) if is_pair else None, PERMUTED, max_seq_length
     )

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.examples import batching, packing
+from bert_tf.examples import packing
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export import version
 from serving import servable, warmup
@@ -50,7 +51,7 @@ def python_logits(case):
     for row in zip(*columns(directory.metadata.num_texts).values(), strict=True):
         ids_a, ids_b = (*map(tokenizer.encode, row), None)[:2]
         packed = packing.pack(ids_a, ids_b, directory.vocabulary, max_seq_length=31)
-        batch = batching.encoder_inputs(*([part] for part in packed))
+        batch = encoder_inputs(*([part] for part in packed))
         logits.append(np.asarray(case.model(batch, training=False)["logits"])[0])
     return np.stack(logits)
 

@@ -13,7 +13,7 @@ from bert_tf import features
 from bert_tf.checkpoints import model_directory, saving
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier
 from bert_tf.training import finetune, setup
 from bert_tf.training.devices import strategies
@@ -49,7 +49,7 @@ def rows(num_rows=11):
     rng = np.random.default_rng(5)
     word_ids = [rng.integers(1, 7, rng.integers(3, 12)).tolist() for _ in range(num_rows)]
     labels = {features.LABEL_IDS.name: rng.integers(0, 3, num_rows).astype(np.int32)}
-    return batching.Rows(word_ids, [[0] * len(row) for row in word_ids], labels)
+    return Rows(word_ids, [[0] * len(row) for row in word_ids], labels)
 
 
 class CutOff(Exception):

@@ -6,7 +6,7 @@ import pytest
 
 from bert_tf import features
 from bert_tf.config import BertConfig
-from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows
 from bert_tf.modeling import models
 from bert_tf.training.predict import Predictor
 
@@ -27,7 +27,7 @@ def rows():
     word_ids = [rng.integers(1, 31, rng.integers(2, 17)).tolist() for _ in range(NUM_ROWS)]
     type_ids = [[0, *[1] * (len(row) - 1)] for row in word_ids]
     labels = {features.LABEL_IDS.name: np.zeros(NUM_ROWS, np.int32)}
-    return batching.Rows(word_ids, type_ids, labels)
+    return Rows(word_ids, type_ids, labels)
 
 
 @pytest.fixture(scope="module")

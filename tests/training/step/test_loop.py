@@ -13,6 +13,7 @@ from bert_tf import checkpoints, features, progress
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
+from bert_tf.examples.rows import Rows
 from bert_tf.modeling import models
 from bert_tf.training.devices.strategies import mirrored
 from bert_tf.training.monitoring import history
@@ -53,7 +54,7 @@ def rows():
     word_ids = [rng.integers(1, 31, rng.integers(3, 17)).tolist() for _ in range(NUM_ROWS)]
     type_ids = [[0] * len(row) for row in word_ids]
     labels = rng.integers(0, 3, NUM_ROWS).astype(np.int32)
-    return batching.Rows(word_ids, type_ids, {features.LABEL_IDS.name: labels})
+    return Rows(word_ids, type_ids, {features.LABEL_IDS.name: labels})
 
 
 def make_loop(
