@@ -1,7 +1,9 @@
-"""The kinds of models: the heads of each, and what a checkpoint of that kind must hold."""
+"""The kinds of models: the heads of each, its classes, what a checkpoint of that kind must hold."""
 
 import dataclasses
+import importlib
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from bert_tf.checkpoints.variables import POOLER
 from bert_tf.errors import InputError
@@ -13,7 +15,11 @@ class Kind:
 
     Attributes:
       name: what model.json and --kind call it.
+      model: class of the Keras model, as MODULE:CLASS, so that the table loads none.
+      task: class of the tasks that train it, as MODULE:CLASS; "" if it is not one of
+        `bert_tf.tasks`.
       heads: names of the heads it can have, the first parts of the paths of their variables.
+      has_num_classes: whether its model takes the number of the classifier's outputs.
       is_labelled: whether each output of its classifier has a label.
       has_single_output: whether its classifier has one output.
       reads_pooler: whether its classifier reads the pooler.
@@ -21,7 +27,10 @@ class Kind:
     """
 
     name: str
+    model: str
+    task: str = ""
     heads: tuple[str, ...] = ()
+    has_num_classes: bool = False
     is_labelled: bool = False
     has_single_output: bool = False
     reads_pooler: bool = False
@@ -34,19 +43,70 @@ class Kind:
         return tuple(head for head in HEADS if head not in kept)
 
 
+_MODELS, _TASKS = "bert_tf.modeling.models", "bert_tf.tasks"
 # A question-answering head is kept, so that one data set can follow another (paper, section 4.2).
 # A classifier is not, since its labels need not be those of the new task.
 _ALL = (
-    Kind("encoder"),
-    Kind("pretrain", ("masked_lm", "next_sentence"), keeps_head=True),
-    Kind("classify", ("classifier",), is_labelled=True, reads_pooler=True),
-    Kind("regress", ("classifier",), has_single_output=True, reads_pooler=True),
-    Kind("span", ("span",), keeps_head=True),
-    Kind("tag", ("classifier",), is_labelled=True),  # a label for each token
-    Kind("choice", ("classifier",), has_single_output=True, reads_pooler=True),  # one of the texts
+    Kind("encoder", model="bert_tf.modeling.encoder:Encoder"),
+    Kind(
+        "pretrain",
+        model=f"{_MODELS}:PretrainingModel",
+        heads=("masked_lm", "next_sentence"),
+        keeps_head=True,
+    ),
+    Kind(
+        "classify",
+        model=f"{_MODELS}:ClassifierModel",
+        task=f"{_TASKS}.classification:Classification",
+        heads=("classifier",),
+        has_num_classes=True,
+        is_labelled=True,
+        reads_pooler=True,
+    ),
+    Kind(
+        "multi_label",  # any number of the labels
+        model=f"{_MODELS}:ClassifierModel",
+        task=f"{_TASKS}.multi_label:MultiLabel",
+        heads=("classifier",),
+        has_num_classes=True,
+        is_labelled=True,
+        reads_pooler=True,
+    ),
+    Kind(
+        "regress",
+        model=f"{_MODELS}:ClassifierModel",
+        task=f"{_TASKS}.regression:Regression",
+        heads=("classifier",),
+        has_num_classes=True,
+        has_single_output=True,
+        reads_pooler=True,
+    ),
+    Kind("span", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True),
+    Kind(
+        "tag",  # a label for each token
+        model=f"{_MODELS}:TokenClassifierModel",
+        task=f"{_TASKS}.tagging:Tagging",
+        heads=("classifier",),
+        has_num_classes=True,
+        is_labelled=True,
+    ),
+    Kind(
+        "choice",  # one of the texts
+        model=f"{_MODELS}:MultipleChoiceModel",
+        task=f"{_TASKS}.choice:Choice",
+        heads=("classifier",),
+        has_single_output=True,
+        reads_pooler=True,
+    ),
 )
 KINDS = {kind.name: kind for kind in _ALL}
 HEADS = tuple(dict.fromkeys(head for kind in _ALL for head in kind.heads))
+
+
+def load_class(name: str) -> Any:
+    """The class that MODULE:CLASS names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def heads_of(paths: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ import os
 from typing import Any
 
 from bert_tf import files
+from bert_tf.checkpoints import kinds
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.config import BertConfig, from_file
 from bert_tf.errors import InputError
@@ -151,20 +152,13 @@ def _read_metadata(path: str) -> ModelMetadata:
 
 def new_model(config: BertConfig, metadata: ModelMetadata) -> Any:
     """Builds a model with initial weights and the head of `metadata.kind`: a Keras layer."""
-    from bert_tf.modeling import encoder, models
-
-    makers = {
-        "encoder": lambda: encoder.Encoder(config),
-        "pretrain": lambda: models.PretrainingModel(
-            config, has_next_sentence=metadata.num_texts == 2
-        ),
-        "classify": lambda: models.ClassifierModel(config, num_classes=metadata.num_outputs),
-        "regress": lambda: models.ClassifierModel(config, num_classes=1),
-        "span": lambda: models.SpanModel(config),
-        "tag": lambda: models.TokenClassifierModel(config, num_classes=metadata.num_outputs),
-        "choice": lambda: models.MultipleChoiceModel(config),
-    }
-    return makers[metadata.kind]()
+    kind = KINDS[metadata.kind]
+    arguments: dict[str, Any] = {}
+    if kind.has_num_classes:
+        arguments["num_classes"] = metadata.num_outputs
+    if "next_sentence" in kind.heads:
+        arguments["has_next_sentence"] = metadata.num_texts == 2
+    return kinds.load_class(kind.model)(config, **arguments)
 
 
 def prepare(

@@ -41,53 +41,112 @@ def next_sentence(logits: Tensor, next_sentence_labels: Tensor) -> tuple[Tensor,
     return classification(logits, next_sentence_labels)
 
 
-def classification(logits: Tensor, label_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of one label per example.
+def classification(
+    logits: Tensor, label_ids: Tensor, example_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of one label per example, or of one choice.
+
+    Args:
+      logits: float [B C]; or [B W], of the choices
+      label_ids: int [B]
+      example_weights: float [B]; None: 1 each
+
+    Returns:
+      (total, count): float32 scalars, in nats and in examples, or the sum of their weights.
+    """
+    shapes.check("logits", logits, "B C")
+    return _sum_and_size(fused.cross_entropy(logits, label_ids), example_weights)
+
+
+def multi_label(
+    logits: Tensor, label_vectors: Tensor, example_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean of the C binary cross-entropies of each example, any number of whose labels hold.
 
     Args:
       logits: float [B C]
-      label_ids: int [B]
+      label_vectors: float [B C], 1 for a label that holds, else 0
+      example_weights: float [B]; None: 1 each
 
     Returns:
-      (total, count): float32 scalars, in nats and in examples.
+      (total, count): float32 scalars, in nats and in examples, or the sum of their weights.
     """
     shapes.check("logits", logits, "B C")
-    return _sum_and_size(fused.cross_entropy(logits, label_ids))
+    shapes.check("label_vectors", label_vectors, "B C")
+    logits = ops.cast(logits, "float32")
+    # log(1 + exp(x)) - x y, in a form that does not overflow.
+    softplus = ops.maximum(logits, 0.0) + ops.log1p(ops.exp(-ops.abs(logits)))
+    per_label = softplus - logits * ops.cast(label_vectors, "float32")  # [B C]
+    return _sum_and_size(ops.mean(per_label, axis=1), example_weights)
 
 
-def regression(logits: Tensor, label_values: Tensor) -> tuple[Tensor, Tensor]:
+def tagging(
+    logits: Tensor, token_label_ids: Tensor, example_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of the labels of tokens (BERT section 5.3).
+
+    Args:
+      logits: float [B T C]
+      token_label_ids: int [B T], negative for a token without a label
+      example_weights: float [B]; None: 1 each
+
+    Returns:
+      (total, count): float32 scalars, in nats and in labelled tokens, or the sum of their weights.
+    """
+    shapes.check("logits", logits, "B T C")
+    weights = ops.cast(token_label_ids >= 0, "float32")  # [B T]
+    if example_weights is not None:
+        weights = weights * ops.cast(example_weights, "float32")[:, None]
+    losses = fused.cross_entropy(logits, ops.maximum(token_label_ids, 0))
+    return ops.sum(losses * weights), ops.sum(weights)
+
+
+def regression(
+    logits: Tensor, label_values: Tensor, example_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Squared error of one number per example.
 
     Args:
       logits: float [B 1]
       label_values: float [B]
+      example_weights: float [B]; None: 1 each
 
     Returns:
-      (total, count): float32 scalars, in squared units of the label and in examples.
+      (total, count): float32 scalars, in squared units of the label and in examples, or the sum of
+      their weights.
     """
     shapes.check("logits", logits, "B C", C=1)
     shapes.check("label_values", label_values, "B")
     error = ops.cast(logits, "float32")[:, 0] - ops.cast(label_values, "float32")
-    return _sum_and_size(ops.square(error))
+    return _sum_and_size(ops.square(error), example_weights)
 
 
 def span(
-    start_logits: Tensor, end_logits: Tensor, start_positions: Tensor, end_positions: Tensor
+    start_logits: Tensor,
+    end_logits: Tensor,
+    start_positions: Tensor,
+    end_positions: Tensor,
+    example_weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean of the cross-entropies of start and end, as in the released code.
 
     Args:
       start_logits, end_logits: float [B T]
       start_positions, end_positions: int [B]
+      example_weights: float [B]; None: 1 each
 
     Returns:
-      (total, count): float32 scalars, in nats and in windows.
+      (total, count): float32 scalars, in nats and in windows, or the sum of their weights.
     """
     shapes.check("start_logits", start_logits, "B T")
     start = fused.cross_entropy(start_logits, start_positions)
     end = fused.cross_entropy(end_logits, end_positions)
-    return _sum_and_size((start + end) / 2.0)
+    return _sum_and_size((start + end) / 2.0, example_weights)
 
 
-def _sum_and_size(losses: Tensor) -> tuple[Tensor, Tensor]:
-    return ops.sum(losses), ops.cast(ops.shape(losses)[0], "float32")
+def _sum_and_size(losses: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Losses [B] and their weights [B] to (total, count)."""
+    if weights is None:
+        return ops.sum(losses), ops.cast(ops.shape(losses)[0], "float32")
+    weights = ops.cast(weights, "float32")
+    return ops.sum(losses * weights), ops.sum(weights)

@@ -159,9 +159,10 @@ class MultipleChoiceModel(layer.ConfigLayer):
     The bias, which other code also has, changes no probability.
 
     Call arguments:
-      batch: dict with the encoder's inputs, int [B W T], a row for each of the W choices.
+      batch: dict with the encoder's inputs, int [B W T], a sequence for each of the W choices. A
+        choice whose `input_mask` is 0 everywhere does not exist.
     Returns:
-      dict: `logits` float32 [B W].
+      dict: `logits` float32 [B W], very negative for choices that do not exist.
     """
 
     def __init__(self, config: BertConfig, name: str = "choices", **kwargs: Any) -> None:
@@ -182,4 +183,6 @@ class MultipleChoiceModel(layer.ConfigLayer):
         }
         pooled = self.encoder(rows, training=training)["pooled_output"]  # [B*W H]
         logits = self.classifier(pooled, training=training)  # [B*W 1]
-        return {"logits": ops.reshape(logits, (-1, num_choices))}  # [B W]
+        exists = ops.any(batch[features.MASK.name] > 0, axis=-1)  # [B W]
+        logits = ops.reshape(logits, (-1, num_choices))  # [B W]
+        return {"logits": ops.where(exists, logits, layer.MASKED)}

@@ -59,6 +59,7 @@ _ARCHITECTURES = {
     "encoder": "BertModel",
     "pretrain": "BertForPreTraining",
     "classify": "BertForSequenceClassification",
+    "multi_label": "BertForSequenceClassification",
     "regress": "BertForSequenceClassification",
     "tag": "BertForTokenClassification",
     "span": "BertForQuestionAnswering",
@@ -321,6 +322,8 @@ def _config(state_dict: StateDict, architecture: str) -> dict[str, Any]:
         values["label2id"] = {label: index for index, label in enumerate(labels)}
     if state_dict.kind == "classify":
         values["problem_type"] = "single_label_classification"
+    if state_dict.kind == "multi_label":
+        values["problem_type"] = "multi_label_classification"
     if state_dict.kind == "regress":
         values |= {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
         values["problem_type"] = "regression"

@@ -40,7 +40,7 @@ _WEIGHTS = re.compile(r"(model(_\d{5})?|task)\.weights\.h5|model\.weights\.json"
 _VOCABULARY = "assets/tokenizer/vocabulary.txt"
 
 # keras-hub has no head for the other kinds.
-_KINDS = ("encoder", "pretrain", "classify", "regress", "choice")
+_KINDS = ("encoder", "pretrain", "classify", "multi_label", "regress", "choice")
 
 # A dataset may declare more bytes than it stores. Beyond this factor it cannot be compression.
 _MAX_EXPANSION = 1000

@@ -46,6 +46,7 @@ _KINDS = {
 _TASKS = {
     "pretrain": ("bert_masked_lm", "BertMaskedLM"),
     "classify": ("bert_text_classifier", "BertTextClassifier"),
+    "multi_label": ("bert_text_classifier", "BertTextClassifier"),
     "regress": ("bert_text_classifier", "BertTextClassifier"),
     "choice": ("bert_text_classifier", "BertTextClassifier"),
 }
