@@ -212,11 +212,14 @@ def without(command, name):
     return " ".join(kept)
 
 
-def test_fine_tuning_on_a_tpu_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match="--use_tpu=true is for run_pretraining.*--use_tpu=false"):
-        parse("run_squad.py", f"{SQUAD_1} --use_tpu=True --tpu_name=name --num_tpu_cores=8")
-
-
+@pytest.mark.parametrize(
+    ("script", "command"),
+    [
+        ("run_pretraining.py", PRETRAINING),
+        ("run_classifier.py", MRPC),
+        ("run_squad.py", SQUAD_1),
+    ],
+)
 @pytest.mark.parametrize(
     ("flags", "is_static"),
     [
@@ -226,8 +229,22 @@ def test_fine_tuning_on_a_tpu_is_refused_with_the_way_out():
         ("--use_tpu=True --tpu_name=name --num_tpu_cores=8", True),
     ],
 )
-def test_compilers_are_given_static_shapes(flags, is_static):
-    assert parse("run_pretraining.py", f"{PRETRAINING} {flags}").has_static_shapes is is_static
+def test_compilers_are_given_static_shapes(flags, is_static, script, command):
+    assert parse(script, f"{command} {flags}").has_static_shapes is is_static
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [
+        ("", 4),
+        ("--jit_compile", 1),
+        ("--length_buckets=32,64", 3),  # and the full length
+        ("--length_buckets=32,64 --num_micro_batches=2", 2),
+        ("--num_micro_batches=1", 1),
+    ],
+)
+def test_micro_batches_of_static_shape_are_as_many_as_lengths(flags, wanted):
+    assert parse("run_classifier.py", f"{MRPC} {flags}").micro_batches_per_replica == wanted
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ when the options are made.
 """
 
 from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingData, TextInput
+from bert_tf.options.devices import Devices
 from bert_tf.options.training import (
     Classifier,
-    Devices,
     FineTuning,
     PreTraining,
     QuestionAnswering,

@@ -10,51 +10,15 @@ from bert_tf.options.checks import (
     require_positive,
     require_seed,
 )
+from bert_tf.options.devices import Devices
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 
 _VOCAB_FILE_HELP = (
     "vocab.txt that the checkpoint or the records were made with; none: the one next to "
     "--bert_config_file or --init_checkpoint."
 )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Devices:
-    """The devices that a script runs on."""
-
-    use_tpu: bool = option(
-        False, "Pre-train on a TPU; see docs/tpu.md. The other TPU flags need it."
-    )
-    tpu_name: str | None = option(
-        None,
-        "Name of the TPU, grpc://host:port, or local for that of a TPU VM. None: --master, else "
-        "the environment variable TPU_NAME, else local.",
-    )
-    tpu_zone: str | None = option(None, "Zone of --tpu_name; none: that of this machine.")
-    gcp_project: str | None = option(None, "Project of --tpu_name; none: that of this machine.")
-    master: str | None = option(None, "grpc://host:port of the TPU, in place of --tpu_name.")
-    num_tpu_cores: int = option(
-        8, "Cores of the TPU. All are used; a number other than 8 must match it."
-    )
-    distribution_strategy: str = option(
-        "auto",
-        "(new) one_device; mirrored: a replica on each local device; multi_worker: over the "
-        "processes in the environment variable TF_CONFIG; auto: multi_worker where that is set, "
-        "mirrored where there is more than one GPU.",
-        choices=("auto", "one_device", "mirrored", "multi_worker"),
-    )
-
-    def __post_init__(self) -> None:
-        if self.use_tpu and self.distribution_strategy != "auto":
-            raise InputError(
-                f"--use_tpu=true and --distribution_strategy={self.distribution_strategy} exclude "
-                "each other: a TPU has its own strategy. Leave one out."
-            )
-        if self.use_tpu and self.tpu_name and self.master:
-            raise InputError(
-                f"--tpu_name={self.tpu_name} and --master={self.master} both name the TPU; leave "
-                "one out."
-            )
+# With four micro-batches little of a batch is padding, and each is large enough to compute well.
+_MICRO_BATCHES_FROM_HOST = 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +44,19 @@ class Training(Devices):
     train_batch_size: int = option(32, "Examples per update over all replicas.")
     learning_rate: float = option(5e-5, "Peak of the schedule, reached after the warm-up.")
     save_checkpoints_steps: int = option(1000, "Updates between two saves of the training state.")
-    iterations_per_loop: int = option(1000, "Released; here every call makes one update.")
+    iterations_per_loop: int = option(
+        1000, "Maximum updates that a device makes in one call; used with --length_buckets."
+    )
+    length_buckets: str | None = option(
+        None,
+        "(new) Lengths that micro-batches are padded to, as in 64,128: shapes are static, and a "
+        "device makes --iterations_per_loop updates per call. None: that of the longest row.",
+    )
+    jit_compile: bool = option(
+        False,
+        "(new) Compile the update with XLA. Shapes are then static as with --length_buckets, by "
+        "default of the full length. On TPUs the update is always compiled.",
+    )
     keep_training_state: bool = option(
         False,
         "(new) Keep the training state (weights, moments of the optimizer and step: three times "
@@ -122,11 +98,29 @@ class Training(Devices):
         require_not_negative(self, "weight_decay_rate", "max_grad_norm")
         require_seed(self)
         _check_schedule(self)
+        if self.use_tpu and self.dtype == "float16":
+            raise InputError("--dtype=float16 is for GPUs; TPUs multiply in bfloat16: give that.")
+        self.lengths(self.max_seq_length)  # refuses what is not a list of lengths
 
     @property
-    def jit_compile(self) -> bool:
-        """Whether XLA compiles the update; not for open shapes, each of which it would compile."""
-        return False
+    def has_static_shapes(self) -> bool:
+        """Whether shapes of batches are known before the run, so that devices fetch them."""
+        return bool(self.length_buckets or self.jit_compile or self.use_tpu)
+
+    def lengths(self, max_seq_length: int) -> tuple[int, ...]:
+        """The lengths that micro-batches may have, ascending; the last one is `max_seq_length`.
+
+        Raises:
+          InputError: --length_buckets is not a list of whole numbers above 0.
+        """
+        parts = [part.strip() for part in (self.length_buckets or "").split(",") if part.strip()]
+        if not all(part.isdigit() and int(part) for part in parts):
+            raise InputError(
+                f"--length_buckets={self.length_buckets} must be lengths separated by commas, "
+                "e.g. 64,128."
+            )
+        shorter = {int(part) for part in parts if int(part) < max_seq_length}
+        return (*sorted(shorter), max_seq_length)
 
 
 def _check_schedule(options: Training) -> None:
@@ -158,9 +152,6 @@ class PreTraining(Training):
     max_seq_length: int = option(
         128, "Tokens per example, special tokens included, as in the records."
     )
-    iterations_per_loop: int = option(
-        1000, "Maximum updates that a device makes in one call; used with --length_buckets."
-    )
     num_train_steps: int = option(100_000, "Number of updates.")
     num_warmup_steps: int = option(10_000, "Updates over which the learning rate rises.")
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -185,16 +176,6 @@ class PreTraining(Training):
     gradient_accumulation_steps: int = option(
         1, "(new) Minimum micro-batches per replica, so that a large batch fits into memory."
     )
-    length_buckets: str | None = option(
-        None,
-        "(new) Lengths that micro-batches are padded to, as in 64,128: shapes are static, and a "
-        "device makes --iterations_per_loop updates per call. None: that of the longest row.",
-    )
-    jit_compile: bool = option(
-        False,
-        "(new) Compile the update with XLA. Shapes are then static as with --length_buckets, by "
-        "default of the full length. On TPUs the update is always compiled.",
-    )
     recompute: bool = option(
         False, "(new) Recompute the layers' activations in the backward pass, to save memory."
     )
@@ -216,45 +197,22 @@ class PreTraining(Training):
                 f"--num_warmup_steps={self.num_warmup_steps} must be below "
                 f"--num_train_steps={self.num_train_steps}."
             )
-        if self.use_tpu and self.dtype == "float16":
-            raise InputError("--dtype=float16 is for GPUs; TPUs multiply in bfloat16: give that.")
-        self.lengths(self.max_seq_length)  # refuses what is not a list of lengths
-
-    @property
-    def has_static_shapes(self) -> bool:
-        """Whether shapes of batches are known before the run, so that devices fetch them."""
-        return bool(self.length_buckets or self.jit_compile or self.use_tpu)
-
-    def lengths(self, max_seq_length: int) -> tuple[int, ...]:
-        """The lengths that micro-batches may have, ascending; the last one is `max_seq_length`.
-
-        Raises:
-          InputError: --length_buckets is not a list of whole numbers above 0.
-        """
-        parts = [part.strip() for part in (self.length_buckets or "").split(",") if part.strip()]
-        if not all(part.isdigit() and int(part) for part in parts):
-            raise InputError(
-                f"--length_buckets={self.length_buckets} must be lengths separated by commas, "
-                "e.g. 64,128."
-            )
-        shorter = {int(part) for part in parts if int(part) < max_seq_length}
-        return (*sorted(shorter), max_seq_length)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FineTuning(Training):
     """Flags of both fine-tuning scripts."""
 
-    use_tpu: bool = option(False, "Released; fine-tuning here runs on CPUs and GPUs.")
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
     do_predict: bool = option(False, "Write predictions for the test set.")
     predict_batch_size: int = option(8, "Examples per batch in prediction.")
     num_train_epochs: float = option(3.0, "Passes over the training set.")
     warmup_proportion: float = option(0.1, "Share of the updates in which the learning rate rises.")
-    num_micro_batches: int = option(
-        4,
+    num_micro_batches: int | None = option(
+        None,
         "(new) Micro-batches of similar length that a replica's share of a batch is cut into: the "
-        "same update with less padding.",
+        "same update with less padding. None: 4; where shapes are static, one for each length of "
+        "--length_buckets.",
         renamed="batch_pieces",
     )
     max_train_examples: int | None = option(
@@ -264,18 +222,21 @@ class FineTuning(Training):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_or_checkpoint(self, "vocab_file")
-        if self.use_tpu:
-            raise InputError(
-                "--use_tpu=true is for run_pretraining.py. Fine-tuning pads every batch to its "
-                "longest text only, and a TPU would compile the model again for each such length. "
-                "Give --use_tpu=false to train on the CPU or on one or more GPUs."
-            )
         require_positive(self, "predict_batch_size", "num_train_epochs", "num_micro_batches")
         require_positive(self, "max_train_examples")
         if not 0 <= self.warmup_proportion < 1:
             raise InputError(f"--warmup_proportion={self.warmup_proportion} must be in [0, 1).")
         if not (self.do_train or self.do_eval or self.do_predict):
             raise InputError("Nothing to do: give --do_train, --do_eval or --do_predict.")
+
+    @property
+    def micro_batches_per_replica(self) -> int:
+        """--num_micro_batches, or its default."""
+        if self.num_micro_batches:
+            return self.num_micro_batches
+        if self.has_static_shapes:
+            return len(self.lengths(self.max_seq_length))
+        return _MICRO_BATCHES_FROM_HOST
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -144,7 +144,7 @@ def _run(
         batch_size=options.train_batch_size,
         random_seed=options.random_seed,
         replicas=run.strategy.num_replicas_in_sync,
-        num_micro_batches=options.num_micro_batches,
+        num_micro_batches=options.micro_batches_per_replica,
         first_step=loop.step,
     )
     phase = Phase(

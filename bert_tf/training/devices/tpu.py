@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.options.training import Devices
+from bert_tf.options import Devices
 
 _LOCAL = "local"
 _SECONDS = 10.0  # maximum wait for an answer
