@@ -99,7 +99,7 @@ def _evaluate(
     for labelled in sets:
         logits = predictor.logits(labelled.rows, batch_size, "evaluate")
         answers, references = _answers(task, logits), labelled.references
-        scores = metrics.evaluate(task, answers, references)
+        scores = metrics.evaluate(task.metrics, answers, references)
         scores["loss"] = _mean_loss(task, logits, references)
         if not found.metrics:
             found = Evaluation(scores, _confusion(task, answers, references))

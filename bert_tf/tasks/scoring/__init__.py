@@ -1,0 +1,1 @@
+"""What scores are made of: counts of labels, probabilities, values, entities and calibration."""
