@@ -170,6 +170,35 @@ def _require_local(name: str, value: Any) -> None:
     )
 
 
+def parse_value(options_class: type, name: str, text: str) -> bool | int | float | str:
+    """The value that a text stands for on the command line.
+
+    Args:
+      name: of a field.
+
+    Raises:
+      InputError: the text is not of the flag's type, or none of its choices.
+    """
+    (field,) = [each for each in dataclasses.fields(options_class) if each.name == name]
+    kind, choices = flag_types(options_class)[name], field.metadata["choices"]
+    try:
+        value = _PARSE[kind](text)
+    except ValueError:
+        value = math.nan
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    if not is_finite or (choices and value not in choices):
+        raise InputError(f"{name}={text} is not {_wanted(kind, choices)}.")
+    return value
+
+
+_PARSE: dict[type, Callable[[str], Any]] = {
+    str: str,
+    int: flags.IntegerParser().parse,
+    float: flags.FloatParser().parse,
+    bool: flags.BooleanParser().parse,
+}
+
+
 def to_flagfile(options: Any) -> str:
     """The text of a flag file that gives these options through `--flagfile`."""
     return "".join(f"{line}\n" for line in _lines(options, dataclasses.fields(options)))
@@ -354,10 +383,15 @@ def _explained(options_class: type, message: str) -> str:
     if not match or match["name"] not in fields:
         return message
     field = fields[match["name"]]
-    wanted = _WANTED.get(flag_types(options_class)[field.name], "another value")
-    if field.metadata["choices"]:
-        wanted = f"one of {', '.join(field.metadata['choices'])}"
+    wanted = _wanted(flag_types(options_class)[field.name], field.metadata["choices"])
     return f"{match['given']} is not {wanted}."
+
+
+def _wanted(kind: type, choices: Sequence[str] | None) -> str:
+    """The values that a flag takes, in words."""
+    if choices:
+        return f"one of {', '.join(choices)}"
+    return _WANTED.get(kind, "another value")
 
 
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false"}

@@ -321,3 +321,22 @@ def test_a_tilde_that_the_shell_leaves_is_the_home_directory(monkeypatch):
     monkeypatch.setenv("HOME", "/somewhere")
     options = parse("--data_dir=~/data", "--name=~")
     assert (options.data_dir, options.name) == ("/somewhere/data", "~")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("steps", "3", 3), ("limit", "3", 3), ("rate", "2e-5", 2e-5), ("lower", "false", False)]
+    + [("name", "a b", "a b"), ("kind", "two", "two")],
+)
+def test_a_text_becomes_the_value_of_a_flag(name, text, value):
+    found = flagging.parse_value(Options, name, text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [("steps", "2.5", "a whole number"), ("rate", "inf", "a number"), ("kind", "six", "one, two")],
+)
+def test_a_text_that_is_no_value_of_a_flag(name, text, wanted):
+    with pytest.raises(InputError, match=f"{name}={text} is not .*{wanted}"):
+        flagging.parse_value(Options, name, text)

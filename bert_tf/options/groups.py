@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("optimizer", "weight_decay_rate", "adam_bias_correction", "max_grad_norm"),
         *("random_seed", "max_train_examples"),
     ),
+    "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),
     "Evaluation and prediction": (
         *("eval_input_file", "eval_batch_size", "max_eval_steps", "predict_batch_size"),
         *("max_predict_examples", "n_best_size", "max_answer_length"),

@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from bert_tf.options import grid
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -11,6 +12,7 @@ from bert_tf.options.checks import (
     require_seed,
 )
 from bert_tf.options.devices import Devices
+from bert_tf.options.grid import GridSearch
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 
 _VOCAB_FILE_HELP = (
@@ -255,7 +257,7 @@ _FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_f
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Classifier(TextClassification):
+class Classifier(TextClassification, GridSearch):
     """Flags of run_classifier.py."""
 
     task_name: str | None = option(
@@ -307,10 +309,11 @@ class Classifier(TextClassification):
         for switch, name in _FILES.items():
             if files and getattr(self, switch) and name not in files:
                 raise InputError(f"--{switch} needs --{name}.")
+        grid.check(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class QuestionAnswering(FineTuning):
+class QuestionAnswering(FineTuning, GridSearch):
     """Flags of run_squad.py."""
 
     train_file: str | None = option(None, "SQuAD JSON to train on.", is_path=True)
@@ -337,3 +340,4 @@ class QuestionAnswering(FineTuning):
             raise InputError("--do_train needs --train_file.")
         if (self.do_predict or self.do_eval) and not self.predict_file:
             raise InputError("--do_predict and --do_eval need --predict_file.")
+        grid.check(self)
