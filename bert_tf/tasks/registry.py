@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.readers import Columns, LabelReader
+from bert_tf.examples.readers.delimited import Dialect
 
 KINDS = ("classify", "regress")
 
@@ -45,7 +46,7 @@ class Task:
       test_columns: of test files, which have no labels.
       files: from split to set name to file name, or to path where there is no --data_dir.
       value_range: lowest and highest value to regress, or None.
-      skip_broken_rows: see `readers.read_table`.
+      skip_broken_rows: see `Dialect`.
       is_own_data: whether only the files tell labels and the number of texts.
     """
 
@@ -87,19 +88,22 @@ class Task:
 
         Raises:
           InputError: no file of the split is there, or one is not as wanted; see
-            `readers.read_table`.
+            `Layout.read`.
         """
         if split not in self.files:
             raise ValueError(f"Unknown split {split!r}; known: {', '.join(self.files)}.")
-        columns = self.test_columns if split == "test" else self.columns
+        layout = readers.TextLayout(
+            columns=self.columns,
+            test_columns=self.test_columns,
+            dialect=Dialect(skip_broken_rows=self.skip_broken_rows),
+        )
         return [
             (
                 set_name,
-                readers.read_table(
+                layout.read(
                     self.path(split, data_dir, set_name),
-                    columns,
                     self._label_reader(),
-                    skip_broken_rows=self.skip_broken_rows,
+                    is_test=split == "test",
                     is_quiet=is_quiet,
                 ),
             )

@@ -7,10 +7,16 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TextExample
-from bert_tf.examples.readers import Columns
+from bert_tf.examples.readers import Columns, TextLayout
+from bert_tf.examples.readers.delimited import Dialect
 
 NAMED = Columns(text_a="left", text_b="right", label="gold", row_id="index")
 NUMBERED = Columns(text_a=3, label=1)
+
+
+def read_table(path, columns, read_label=None, **dialect):
+    layout = TextLayout(columns=columns, test_columns=columns, dialect=Dialect(**dialect))
+    return layout.read(path, read_label)
 
 
 def write(tmp_path, data, name="train.tsv"):
@@ -21,14 +27,14 @@ def write(tmp_path, data, name="train.tsv"):
 
 def test_columns_by_name_in_any_order(tmp_path):
     path = write(tmp_path, "gold\tindex\tspare\tright\tleft\nyes\t7\tx\tB one\tA one\n")
-    assert readers.read_table(path, NAMED, readers.one_of(("yes", "no"))) == [
+    assert read_table(path, NAMED, readers.one_of(("yes", "no"))) == [
         TextExample("7", "A one", "B one", "yes")
     ]
 
 
 def test_columns_by_number_need_no_header(tmp_path):
     path = write(tmp_path, "s1\t0\t*\tThe cats sleeps.\ns2\t1\t\tThe cat sleeps.\n")
-    assert readers.read_table(path, NUMBERED, readers.one_of(("0", "1"))) == [
+    assert read_table(path, NUMBERED, readers.one_of(("0", "1"))) == [
         TextExample("0", "The cats sleeps.", None, "0"),
         TextExample("1", "The cat sleeps.", None, "1"),
     ]
@@ -46,18 +52,18 @@ def test_columns_by_number_need_no_header(tmp_path):
 )
 def test_quotes_and_unicode_line_ends_are_text(tmp_path, text):
     path = write(tmp_path, f"left\n{text}\nsecond\n")
-    assert [e.text_a for e in readers.read_table(path, Columns(text_a="left"))] == [text, "second"]
+    assert [e.text_a for e in read_table(path, Columns(text_a="left"))] == [text, "second"]
 
 
 def test_byte_order_mark_crlf_and_missing_last_line_end(tmp_path):
     path = write(tmp_path, b"\xef\xbb\xbfleft\tgold\r\none\t1\r\ntwo\t0")
-    examples = readers.read_table(path, Columns(text_a="left", label="gold"), readers.any_label)
+    examples = read_table(path, Columns(text_a="left", label="gold"), readers.any_label)
     assert [(e.text_a, e.label) for e in examples] == [("one", "1"), ("two", "0")]
 
 
 def test_gzip(tmp_path):
     path = write(tmp_path, gzip.compress(b"left\none\n"), "train.tsv.gz")
-    assert readers.read_table(path, Columns(text_a="left")) == [TextExample("0", "one")]
+    assert read_table(path, Columns(text_a="left")) == [TextExample("0", "one")]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_gzip(tmp_path):
 def test_wrong_files_are_refused(tmp_path, data, columns, message):
     path = write(tmp_path, data)
     with pytest.raises(InputError, match=message) as error:
-        readers.read_table(path, columns, readers.one_of(("0", "1")))
+        read_table(path, columns, readers.one_of(("0", "1")))
     assert path in str(error.value)
 
 
@@ -94,7 +100,7 @@ def test_not_gzip(tmp_path):
 def test_broken_rows_can_be_skipped_and_are_logged(tmp_path, caplog):
     path = write(tmp_path, "left\tright\na\tb\nhalf of\nit\tc\td\ne\tf\n")
     columns = Columns(text_a="left", text_b="right")
-    examples = readers.read_table(path, columns, skip_broken_rows=True)
+    examples = read_table(path, columns, skip_broken_rows=True)
     assert [(e.guid, e.text_a) for e in examples] == [("0", "a"), ("3", "e")]
     assert "skipped 2 broken rows, lines [3, 4]" in caplog.text
 
@@ -136,7 +142,7 @@ def test_find_file(tmp_path):
 )
 def test_blank_lines_are_passed_over_and_counted(tmp_path, capsys, data):
     path = write(tmp_path, data)
-    examples = readers.read_table(path, Columns(text_a="left", text_b="right"))
+    examples = read_table(path, Columns(text_a="left", text_b="right"))
     assert [(e.guid, e.text_a, e.text_b) for e in examples] == [("0", "a", "b"), ("1", "c", "d")]
     assert capsys.readouterr().out == f"{path}: 2 blank lines passed over.\n"
 
@@ -151,7 +157,7 @@ def test_csv_is_told_by_its_name_and_read_as_in_rfc_4180(tmp_path, capsys, name)
     path = write(tmp_path, gzip.compress(data) if name.endswith("gz") else data, name)
     assert readers.read_header(path) == ["stars", "the review"]
     columns = Columns(text_a="the review", label="stars")
-    examples = readers.read_table(path, columns, readers.any_label)
+    examples = read_table(path, columns, readers.any_label)
     assert [(e.guid, e.text_a, e.label) for e in examples] == [
         ("0", 'Good, cheap\r\nand "big"', "5"),
         ("1", "plain \u2028 text", "1"),
@@ -163,7 +169,7 @@ def test_csv_is_told_by_its_name_and_read_as_in_rfc_4180(tmp_path, capsys, name)
 def test_a_text_in_csv_may_be_longer_than_python_reads_by_default(tmp_path):
     text = "word " * 40_000
     path = write(tmp_path, f'left\n"{text}"\n', "long.csv")
-    assert [e.text_a for e in readers.read_table(path, Columns(text_a="left"))] == [text]
+    assert [e.text_a for e in read_table(path, Columns(text_a="left"))] == [text]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +185,7 @@ def test_a_text_in_csv_may_be_longer_than_python_reads_by_default(tmp_path):
 def test_wrong_csv_is_refused_with_the_line_where_the_row_begins(tmp_path, data, message):
     path = write(tmp_path, data, "rows.csv")
     with pytest.raises(InputError, match=message):
-        readers.read_table(path, Columns(text_a="left", label="gold"), readers.one_of(("0", "1")))
+        read_table(path, Columns(text_a="left", label="gold"), readers.one_of(("0", "1")))
 
 
 def test_a_file_of_one_of_several_names_is_found(tmp_path):

@@ -1,0 +1,26 @@
+"""Readers of the files of tasks: formats (`formats`, `conll`) and what columns mean (`layouts`).
+
+A task has a layout; `layout.read(path, read_label)` gives the examples of a file.
+"""
+
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers.formats import read_header
+from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
+from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout
+from bert_tf.examples.readers.text_files import file_in, find_file, read_text
+
+__all__ = [
+    "Columns",
+    "LabelReader",
+    "Layout",
+    "TextExample",
+    "TextLayout",
+    "any_label",
+    "file_in",
+    "find_file",
+    "number",
+    "one_of",
+    "read_header",
+    "read_text",
+    "several",
+]

@@ -1,0 +1,206 @@
+"""Layouts: what the columns of a task's files mean. A layout turns a file into examples."""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from bert_tf.errors import InputError
+from bert_tf.examples.labelled import Example, Label, TextExample
+from bert_tf.examples.readers import formats, labels
+from bert_tf.examples.readers.delimited import DIALECT, Dialect
+from bert_tf.examples.readers.labels import LabelReader
+from bert_tf.examples.readers.tables import Column, Row, Table
+
+AnyExample = TypeVar("AnyExample", bound=Example)
+
+
+class Layout(abc.ABC, Generic[AnyExample]):
+    """What the columns of a task's files mean."""
+
+    @abc.abstractmethod
+    def read(
+        self,
+        path: str,
+        read_label: LabelReader | None = None,
+        *,
+        is_test: bool = False,
+        is_quiet: bool = False,
+    ) -> list[AnyExample]:
+        """Reads the examples of a file.
+
+        Args:
+          path: of the file; its ending tells the format, see `formats`.
+          read_label: from a cell to a label, raising ValueError; None: examples have no label.
+          is_test: whether it is a test file, which may have other columns and no labels.
+          is_quiet: whether to say nothing of blank lines.
+
+        Raises:
+          InputError: a file, a row or a label is not as wanted; the message has file and line.
+        """
+
+    @abc.abstractmethod
+    def fits(self, path: str, *, is_test: bool = False) -> bool:
+        """Whether a file has the columns of this layout, as far as its first row tells."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of a `TextExample`: names, or numbers from 0 if the file has no header.
+
+    None where the file has no such column.
+
+    Attributes:
+      label: a tuple where each label has a column of its own, with 1 where it holds.
+      row_id: the example's guid; None: rows are numbered from 0.
+      weight: of the row's loss.
+    """
+
+    text_a: Column
+    text_b: Column | None = None
+    label: Column | tuple[Column, ...] | None = None
+    row_id: Column | None = None
+    weight: Column | None = None
+
+    @property
+    def wanted(self) -> list[Column]:
+        """The columns to look for, in the order of the attributes."""
+        return flat(self.text_a, self.text_b, self.label, self.row_id, self.weight)
+
+
+def flat(*columns: Column | tuple[Column, ...] | None) -> list[Column]:
+    """The columns that are not None, in a row."""
+    found: list[Column] = []
+    for column in columns:
+        if column is not None:
+            found += column if isinstance(column, tuple) else (column,)
+    return found
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextLayout(Layout[TextExample]):
+    """Files with a text or a pair of texts in each row.
+
+    Attributes:
+      columns: of train and dev files.
+      test_columns: of test files; mostly without labels.
+      dialect: of TSV and CSV files.
+      renamed_labels: from a label of the files to the task's name for it.
+      refuses_empty_text: whether a row with a label and an empty text is an error.
+    """
+
+    columns: Columns
+    test_columns: Columns
+    dialect: Dialect = DIALECT
+    renamed_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    refuses_empty_text: bool = False
+
+    @property
+    def num_texts(self) -> int:
+        """1 for single texts, 2 for pairs."""
+        return 1 if self.columns.text_b is None else 2
+
+    def read(
+        self,
+        path: str,
+        read_label: LabelReader | None = None,
+        *,
+        is_test: bool = False,
+        is_quiet: bool = False,
+    ) -> list[TextExample]:
+        columns = self.test_columns if is_test else self.columns
+        table = formats.read(path, columns.wanted, self.dialect, is_quiet)
+        cells = Cells(table)
+        text_a, text_b = cells.texts(columns.text_a), cells.texts(columns.text_b)
+        label = self._labels(cells, columns, read_label)
+        guid, weight = cells.guids(columns.row_id), cells.weights(columns.weight)
+        examples = [
+            TextExample(guid(row), text_a(row) or "", text_b(row), label(row), weight(row))
+            for row in table.rows
+        ]
+        if self.refuses_empty_text and not is_test:
+            _check_texts(table, examples)
+        return examples
+
+    def fits(self, path: str, *, is_test: bool = False) -> bool:
+        wanted = (self.test_columns if is_test else self.columns).wanted
+        return formats.has_columns(path, wanted, self.dialect)
+
+    def _labels(
+        self, cells: "Cells", columns: Columns, read_label: LabelReader | None
+    ) -> Callable[[Row], Label | None]:
+        if columns.label is None or read_label is None:
+            return lambda row: None
+        if isinstance(columns.label, tuple):
+            return cells.read_by(_holding(cells, columns.label), read_label)
+        renamed = self.renamed_labels
+
+        def read(cell: object) -> Label:
+            return read_label(renamed.get(cell, cell) if isinstance(cell, str) else cell)
+
+        return cells.read_by(cells.table.cell_of(columns.label), read)
+
+
+def _holding(cells: "Cells", columns: tuple[Column, ...]) -> Callable[[Row], object]:
+    """A function from a row to the names of those columns in which it has a 1."""
+    cell_of = cells.table.cell_of
+    by_name = {str(name): cells.read_by(cell_of(name), labels.holds) for name in columns}
+    return lambda row: tuple(name for name, is_held in by_name.items() if is_held(row))
+
+
+def _check_texts(table: Table, examples: list[TextExample]) -> None:
+    for row, example in zip(table.rows, examples, strict=True):
+        empty = [text for text in (example.text_a, example.text_b) if text is not None]
+        if any(not text.strip() for text in empty):
+            raise table.wrong(
+                row, "the text is empty; a row to learn from needs one. Delete the row, or fill it"
+            )
+
+
+Value = TypeVar("Value")
+
+
+class Cells:
+    """Typed values of a table's rows; what is wrong with one is an InputError with its line."""
+
+    def __init__(self, table: Table):
+        self.table = table
+
+    def read_by(
+        self, cell: Callable[[Row], object], read: Callable[[object], Value]
+    ) -> Callable[[Row], Value]:
+        """A function from a row to the value that `read` makes of a cell."""
+
+        def value(row: Row) -> Value:
+            try:
+                return read(cell(row))
+            except InputError:
+                raise
+            except ValueError as error:
+                raise self.table.wrong(row, error) from None
+
+        return value
+
+    def texts(self, column: Column | None) -> Callable[[Row], str | None]:
+        """The text in a column; None without one."""
+        if column is None:
+            return lambda row: None
+
+        def read(cell: object) -> str:
+            try:
+                return labels.as_text(cell)
+            except ValueError as error:
+                raise ValueError(f"column {column!r}: {error}") from None
+
+        return self.read_by(self.table.cell_of(column), read)
+
+    def guids(self, column: Column | None) -> Callable[[Row], str]:
+        """The row's id, or its number from 0."""
+        text = self.texts(column)
+        return lambda row: str(row.index) if column is None else text(row) or ""
+
+    def weights(self, column: Column | None) -> Callable[[Row], float]:
+        """The row's weight; 1 without a column."""
+        if column is None:
+            return lambda row: 1.0
+        return self.read_by(self.table.cell_of(column), labels.weight)

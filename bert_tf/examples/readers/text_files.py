@@ -1,0 +1,68 @@
+"""Finds the file of a set in a directory, and reads UTF-8 text, gzipped or not."""
+
+import gzip
+import os
+import zlib
+
+from bert_tf.errors import InputError
+
+
+def find_file(directory: str, *names: str) -> str:
+    """The path of the first of some names that `directory` holds, plain or as NAME.gz.
+
+    Raises:
+      InputError: none is there; the message lists what the directory holds.
+    """
+    if not directory or not os.path.isdir(directory):
+        raise InputError(
+            f"--data_dir={directory} is not a directory; it must hold {' or '.join(names)}."
+        )
+    for name in names:
+        if path := file_in(directory, name):
+            return path
+    held = ", ".join(sorted(os.listdir(directory))[:20]) or "nothing"
+    wanted = " or ".join(names) + (f" (or {names[0]}.gz)" if len(names) == 1 else "")
+    raise InputError(f"{wanted} is not in --data_dir={directory}, which holds: {held}.")
+
+
+def file_in(directory: str, name: str) -> str | None:
+    """The path of `name` in a directory, or of NAME.gz where only that is there; else None."""
+    for candidate in (name, f"{name}.gz"):
+        if os.path.isfile(os.path.join(directory, candidate)):
+            return os.path.join(directory, candidate)
+    return None
+
+
+def read_text(path: str) -> str:
+    """The text of a UTF-8 file, gzipped if its name ends in .gz, without a byte order mark.
+
+    Raises:
+      InputError: missing, a directory, empty, not UTF-8, or not a gzip file.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        if path.endswith(".gz"):
+            data = gzip.decompress(data)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a directory; a file was wanted.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is not a complete gzip file: {error}.") from None
+    if not data.strip():
+        raise InputError(f"{path} is empty ({len(data)} bytes).")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
+        raise InputError(
+            f"{path} is not UTF-8: line {line}, {error.reason}. Save it as UTF-8, for instance "
+            f"with `iconv -f {encoding} -t UTF-8`, if that is its encoding."
+        ) from None
+
+
+def ending(path: str) -> str:
+    """The ending of a file's name in lower case without .gz: ".csv" of "Reviews.CSV.gz"."""
+    return os.path.splitext(path.lower().removesuffix(".gz"))[1]
