@@ -117,8 +117,11 @@ def read(
     Raises:
       InputError: a value is refused; see `make`.
     """
-    fields = dataclasses.fields(options_class)
-    values = {field.name: flag_values[flag_name(field)].value for field in fields}
+    values = {}
+    for field in dataclasses.fields(options_class):
+        flag = flag_values[flag_name(field)]
+        if field.default is REQUIRED or not flag.using_default_value:
+            values[field.name] = flag.value
     return make(options_class, values, takes_remote_paths=takes_remote_paths)
 
 
@@ -126,6 +129,8 @@ def make(
     options_class: type, values: Mapping[str, Any], *, takes_remote_paths: bool = False
 ) -> Any:
     """Builds the options from values by field name; those left out have their defaults.
+
+    A class with a class method `filled_in` may add values to those that were given.
 
     Args:
       takes_remote_paths: see `read`.
@@ -135,6 +140,8 @@ def make(
         a value.
     """
     values = {name: _at_home(value) for name, value in values.items()}
+    if fill_in := getattr(options_class, "filled_in", None):
+        values = fill_in(values)
     for field in dataclasses.fields(options_class):
         value = values.get(field.name)
         if isinstance(value, float) and not math.isfinite(value):

@@ -39,7 +39,7 @@ HOW_IT_RUNS = frozenset(
 )
 # Options that say what is learned and measured: runs with different ones cannot be compared.
 _WHAT_IS_LEARNED = frozenset(
-    "task_name task_type do_lower_case version_2_with_negative max_predict_examples".split()
+    "task_name task_type do_lower_case version_2_with_negative max_predict_examples recipe".split()
 )
 
 

@@ -25,9 +25,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("optimizer", "weight_decay_rate", "adam_bias_correction", "max_grad_norm"),
         *("random_seed", "max_train_examples"),
     ),
+    "Small data sets": (
+        *("recipe", "layer_lr_decay", "reinit_layers", "freeze_layers", "weight_decay_to_start"),
+    ),
     "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),
     "Evaluation and prediction": (
         *("eval_input_file", "eval_batch_size", "max_eval_steps", "predict_batch_size"),
+        *("eval_steps", "best_metric", "early_stopping_patience", "early_stopping_min_delta"),
         *("max_predict_examples", "n_best_size", "max_answer_length"),
         *("null_score_diff_threshold", "verbose_logging"),
     ),

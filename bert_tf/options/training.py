@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import grid
+from bert_tf.options import grid, stability
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -14,6 +14,7 @@ from bert_tf.options.checks import (
 from bert_tf.options.devices import Devices
 from bert_tf.options.grid import GridSearch
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
+from bert_tf.options.stability import DuringTraining, Stability
 
 _VOCAB_FILE_HELP = (
     "vocab.txt that the checkpoint or the records were made with; none: the one next to "
@@ -202,7 +203,7 @@ class PreTraining(Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FineTuning(Training):
+class FineTuning(Stability, DuringTraining, Training):
     """Flags of both fine-tuning scripts."""
 
     do_lower_case: bool = option(True, "Lower-case and strip accents; false for cased models.")
@@ -230,6 +231,7 @@ class FineTuning(Training):
             raise InputError(f"--warmup_proportion={self.warmup_proportion} must be in [0, 1).")
         if not (self.do_train or self.do_eval or self.do_predict):
             raise InputError("Nothing to do: give --do_train, --do_eval or --do_predict.")
+        stability.check(self)
 
     @property
     def micro_batches_per_replica(self) -> int:
