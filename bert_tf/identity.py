@@ -18,6 +18,20 @@ _ADDED_KEYS = {
     "dropout_masks": "version 0.1.0 began it, which drew other dropout masks in fine-tuning, so "
     "only that version can go on with it"
 }
+# What earlier runs lack, with the value that they were made with.
+_ADDED_VALUES: dict[str, Any] = {
+    "layer_lr_decay": 1.0,
+    "reinit_layers": None,
+    "freeze_layers": None,
+    "weight_decay_to_start": False,
+    "best_metric": None,
+    "early_stopping": None,
+}
+# Differences in other words than the values.
+_EXPLAINED_KEYS = {
+    "anchors_sha256": "the weights of --init_checkpoint are others now, and "
+    "--weight_decay_to_start needs them in every start"
+}
 
 
 def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False) -> list[str]:
@@ -37,8 +51,8 @@ def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False
     """
     if not os.path.exists(path):
         return []
-    there = _read(path)
     here = json.loads(json.dumps(identity))  # with lists for tuples, as in the file
+    there = {name: _ADDED_VALUES[name] for name in _ADDED_VALUES.keys() & here.keys()} | _read(path)
     return [
         _difference(name, there, here)
         for name in sorted(here.keys() if is_part else there.keys() | here.keys())
@@ -49,6 +63,8 @@ def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False
 def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     if name in _ADDED_KEYS and name not in there:
         return _ADDED_KEYS[name]
+    if name in _EXPLAINED_KEYS and name in there and name in here:
+        return _EXPLAINED_KEYS[name]
     return f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
 
 

@@ -6,13 +6,14 @@ Loads no TensorFlow, so that wrong input is refused at once.
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from bert_tf import checkpoints, config, flagging, options
 from bert_tf import identity as run_identity
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.hub import presets
 from bert_tf.errors import InputError
+from bert_tf.options.stability import recipe_text
 from bert_tf.text import vocab
 
 # The options that decide the result of every kind of run, and so must not change on a restart.
@@ -23,6 +24,27 @@ _DECIDING = tuple(
 
 AnyOptions = TypeVar("AnyOptions", bound=options.Training)
 Options = TypeVar("Options", bound=options.Training, covariant=True)
+
+
+class ModelOptions(Protocol):
+    """The flags that name a model."""
+
+    @property
+    def bert_config_file(self) -> str | None: ...
+    @property
+    def vocab_file(self) -> str | None: ...
+    @property
+    def init_checkpoint(self) -> str | None: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelInputs:
+    """A model that flags name, checked; attributes as those of `Inputs`."""
+
+    config: config.BertConfig
+    vocabulary: vocab.Vocabulary
+    vocab_file: str
+    checkpoint: checkpoints.Checkpoint | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +64,16 @@ class Inputs(Generic[Options]):
 
 
 def check(given: AnyOptions) -> Inputs[AnyOptions]:
+    """`check_model` of the options of a run.
+
+    Raises:
+      InputError: see `check_model`.
+    """
+    model = check_model(given)
+    return Inputs(given, model.config, model.vocabulary, model.vocab_file, model.checkpoint)
+
+
+def check_model(given: ModelOptions) -> ModelInputs:
     """Checks configuration, vocabulary and checkpoint against each other.
 
     A file that is not given is the one next to --bert_config_file, or else --init_checkpoint's own.
@@ -53,6 +85,8 @@ def check(given: AnyOptions) -> Inputs[AnyOptions]:
     if given.init_checkpoint:
         checkpoint = checkpoints.open_checkpoint(presets.resolve(given.init_checkpoint))
     bert_config = _config(given, checkpoint)
+    if isinstance(given, options.FineTuning):
+        given.check_layers(bert_config.num_hidden_layers)
     vocab_file = _vocab_file(given, checkpoint)
     vocabulary = vocab.from_file(vocab_file)
     if warning := checkpoints.check_vocabulary(bert_config, vocabulary):
@@ -60,7 +94,7 @@ def check(given: AnyOptions) -> Inputs[AnyOptions]:
     if checkpoint:
         _check_checkpoint(checkpoint, vocabulary)
     print(_model_text(bert_config, vocabulary, checkpoint), flush=True)
-    return Inputs(given, bert_config, vocabulary, vocab_file, checkpoint)
+    return ModelInputs(bert_config, vocabulary, vocab_file, checkpoint)
 
 
 def _model_text(
@@ -77,9 +111,7 @@ def _model_text(
     )
 
 
-def _config(
-    given: options.Training, checkpoint: checkpoints.Checkpoint | None
-) -> config.BertConfig:
+def _config(given: ModelOptions, checkpoint: checkpoints.Checkpoint | None) -> config.BertConfig:
     """That of --bert_config_file, or of the file next to the checkpoint."""
     if given.bert_config_file:
         return config.from_file(given.bert_config_file)
@@ -91,7 +123,7 @@ def _config(
     )
 
 
-def _vocab_file(given: options.Training, checkpoint: checkpoints.Checkpoint | None) -> str:
+def _vocab_file(given: ModelOptions, checkpoint: checkpoints.Checkpoint | None) -> str:
     """--vocab_file, or the vocab.txt next to the configuration or the checkpoint."""
     if given.vocab_file:
         return given.vocab_file
@@ -122,6 +154,8 @@ def _check_checkpoint(checkpoint: checkpoints.Checkpoint, vocabulary: vocab.Voca
 
 def announce(given: options.Training) -> None:
     """Prints the options that differ from their defaults; a training keeps all in flags.txt."""
+    if isinstance(given, options.FineTuning) and (text := recipe_text(given)):
+        print(text, flush=True)
     file = os.path.join(given.output_dir, "flags.txt") if given.do_train else None
     flagging.announce(given, file)
 

@@ -13,12 +13,13 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from bert_tf.progress import status
+from bert_tf.training import stability
 from bert_tf.training.devices import environment, strategies, tpu
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.inputs import Inputs, Options, deciding_options
-from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW, Optimizer
+from bert_tf.training.optimization.parameter_groups import ParameterGroup
 from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import Objective
@@ -63,10 +64,11 @@ class Run(Generic[Options]):
         """
         given = self.inputs.options
         with self.strategy.scope():
-            model = initial_model(self.inputs, self.directory)
+            model, loaded = initial_model(self.inputs, self.directory)
             if self.is_chief:
                 _describe(self.directory, self.inputs)
-            optimizer = _new_optimizer(given, model, schedule)
+            groups = stability.groups(given, model, loaded)
+            optimizer = _new_optimizer(given, model, schedule, groups)
         update = Update(
             model,
             objective,
@@ -78,7 +80,7 @@ class Run(Generic[Options]):
         loop = Loop(
             update,
             self.directory.path,
-            deciding_options(given) | dict(identity),
+            deciding_options(given) | dict(identity) | stability.fingerprint(groups),
             save_steps=given.save_checkpoints_steps,
             log_steps=given.log_steps,
             peak_step=schedule.num_warmup_steps,
@@ -123,11 +125,16 @@ def new_schedule(
     )
 
 
-def _new_optimizer(given: options.Training, model: keras.Model, schedule: Schedule) -> Optimizer:
+def _new_optimizer(
+    given: options.Training,
+    model: keras.Model,
+    schedule: Schedule,
+    groups: Sequence[ParameterGroup],
+) -> Optimizer:
     return _OPTIMIZERS[given.optimizer](
         [variable.value for variable in model.trainable_variables],
         schedule,
-        groups=parameter_groups.of(model),
+        groups=groups,
         weight_decay_rate=given.weight_decay_rate,
         bias_correction=given.adam_bias_correction,
         max_grad_norm=given.max_grad_norm,
@@ -135,24 +142,36 @@ def _new_optimizer(given: options.Training, model: keras.Model, schedule: Schedu
     )
 
 
-def initial_model(inputs: Inputs, directory: model_directory.ModelDirectory) -> keras.Model:
+def initial_model(
+    inputs: Inputs, directory: model_directory.ModelDirectory
+) -> tuple[keras.Model, set[str]]:
     """The model with its initial weights; prints where they come from.
 
     Heads that the checkpoint lacks stay random.
 
+    Returns:
+      the model, and paths of the variables whose weights are those of the checkpoint.
+
     Raises:
       InputError: the checkpoint does not fit the model.
     """
+    given = inputs.options
     with status("Building the model"):
         model = model_directory.new_model(inputs.config, directory.metadata)
     if inputs.checkpoint is None:
         print("No --init_checkpoint: every weight starts random.", flush=True)
-        return model
+        return model, set()
     skip = _paths_of(_skipped_heads(directory.metadata))
-    with status(f"Loading the weights {inputs.checkpoint.path}"):
+    with (
+        status(f"Loading the weights {inputs.checkpoint.path}"),
+        stability.top_layers_kept(given, model) as kept,
+    ):
         loaded = checkpoints.load(model, inputs.checkpoint, skip=skip, fresh=_FRESH)
+    stability.freeze(given, model)
     print(loaded, flush=True)
-    return model
+    if text := stability.text(given, inputs.config.num_hidden_layers):
+        print(text, flush=True)
+    return model, set(loaded.loaded) - set(kept)
 
 
 def _skipped_heads(metadata: model_directory.ModelMetadata) -> tuple[str, ...]:

@@ -25,6 +25,12 @@ class _Step(NamedTuple):
     correction_1: tf.Tensor
     correction_2: tf.Tensor
 
+    def of(self, group: ParameterGroup) -> "_Step":
+        """The update of the variables of a group."""
+        if group.rate_factor == 1:
+            return self
+        return self._replace(rate=self.rate * group.rate_factor)
+
 
 class Optimizer(tf.Module, abc.ABC):
     """Clipping, the loss scale and Adam's moments in float32.
@@ -35,7 +41,8 @@ class Optimizer(tf.Module, abc.ABC):
       variables: the weights.
       schedule: from update number to learning rate.
       groups: of each variable.
-      weight_decay_rate: decay per update and unit learning rate, of the variables that decay.
+      weight_decay_rate: decay per update and unit learning rate, of the variables that decay, and
+        towards the anchors that their groups have.
       bias_correction: whether the moments are corrected for starting at 0.
       max_grad_norm: global norm that gradients are clipped to; 0: they are not clipped.
       loss_scale: for layers that compute in float16, or None.
@@ -112,11 +119,14 @@ class Optimizer(tf.Module, abc.ABC):
             is_good: tf.Tensor,
         ) -> None:
             for index, gradient in zip(used, gradients, strict=True):
+                group = self._groups[index]
+                moments = self._first[index], self._second[index]
+                # The anchor on its own: a strategy finds its copy on the device in arguments only.
                 strategy.extended.update(
                     variables[index],
                     self._update_one,
-                    args=(gradient, self._first[index], self._second[index], step),
-                    kwargs={"group": self._groups[index]},
+                    args=(gradient, *moments, step.of(group), group.anchor),
+                    kwargs={"group": group},
                     group=False,
                 )
             if self.loss_scale is not None:
@@ -159,6 +169,7 @@ class Optimizer(tf.Module, abc.ABC):
         first: tf.Variable,
         second: tf.Variable,
         step: _Step,
+        anchor: tf.Variable | None,
         group: ParameterGroup,
     ) -> None:
         """Updates a variable and its moments, by a clipped gradient."""
@@ -170,9 +181,9 @@ class AdamW(Optimizer):
     Without bias correction it is the released optimization.py.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, group):
+    def _update_one(self, variable, gradient, first, second, step, anchor, group):
         if group.decays and self._decay_rate:
-            variable.assign_sub(step.rate * self._decay_rate * variable)
+            variable.assign_sub(step.rate * self._decay_rate * _away_from(anchor, variable))
         # The fused kernel could correct the bias too, but from the powers of the betas, which
         # lose digits when subtracted from 1; with powers of 0 it does not.
         root = tf.sqrt(step.correction_2)
@@ -199,15 +210,20 @@ class LAMB(Optimizer):
     trust ratio too. Both keep the same two moments per weight.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, group):
+    def _update_one(self, variable, gradient, first, second, step, anchor, group):
         first.assign_add((1.0 - step.beta_1) * (gradient - first))
         second.assign_add((1.0 - step.beta_2) * (tf.square(gradient) - second))
         root = tf.sqrt(second / step.correction_2)
         change = first / step.correction_1 / (root + self._epsilon)
         if group.decays:
-            change += self._decay_rate * variable
+            change += self._decay_rate * _away_from(anchor, variable)
             change *= _trust_ratio(variable, change, group.num_blocks)
         variable.assign_sub(step.rate * change)
+
+
+def _away_from(anchor: tf.Variable | None, variable: tf.Variable) -> tf.Variable | tf.Tensor:
+    """How far a variable is from what it decays towards."""
+    return variable if anchor is None else variable - anchor
 
 
 def _correction(beta: float, update: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ does not list is an error.
 import dataclasses
 
 import keras
+import tensorflow as tf
 
 from bert_tf.modeling.encoder import Embeddings, SelfAttention
 from bert_tf.modeling.heads import ClassificationHead, MaskedLmHead, SpanHead
@@ -22,10 +23,15 @@ class ParameterGroup:
         offset (released optimization.py). In LAMB, what decays has a trust ratio.
       num_blocks: separate weights that lie side by side in the last axis. Query, key and value
         are one kernel here, three in the paper, and have three trust ratios.
+      rate_factor: what the learning rate is multiplied by.
+      anchor: of the same shape, what it decays towards; None: 0. It is not part of a training
+        state: a restart makes it anew.
     """
 
     decays: bool
     num_blocks: int = 1
+    rate_factor: float = 1.0
+    anchor: tf.Variable | None = dataclasses.field(default=None, compare=False)
 
 
 _MATRIX, _VECTOR = ParameterGroup(decays=True), ParameterGroup(decays=False)
@@ -42,8 +48,12 @@ _GROUPS = {
 }
 
 
-def of(model: keras.Model) -> list[ParameterGroup]:
+def of(model: keras.Model, layer_lr_decay: float = 1.0) -> list[ParameterGroup]:
     """The group of each of `model.trainable_variables`.
+
+    Args:
+      layer_lr_decay: factor of the learning rate from a layer of the encoder to the one below; see
+        `layer_rate_factors`.
 
     Raises:
       ValueError: a variable belongs to a layer that the table does not list.
@@ -58,7 +68,28 @@ def of(model: keras.Model) -> list[ParameterGroup]:
     unknown = [v.path for v in model.trainable_variables if id(v) not in groups]
     if unknown:
         raise ValueError(f"No group for {unknown}: add the layers they belong to in {__name__}.")
-    return [groups[id(variable)] for variable in model.trainable_variables]
+    factors = layer_rate_factors(model, layer_lr_decay) if layer_lr_decay != 1 else {}
+    return [
+        dataclasses.replace(groups[id(variable)], rate_factor=factors.get(id(variable), 1.0))
+        for variable in model.trainable_variables
+    ]
+
+
+def layer_rate_factors(model: keras.Model, decay: float) -> dict[int, float]:
+    """Factors of the learning rate of variables of the encoder, by their `id`; of the others: 1.
+
+    `decay` in the top layer, its square in the one below, and so on to decay**(L + 1) in the
+    embeddings. The pooler counts as part of the head, as in Zhang et al. 2021
+    (asappresearch/revisit-bert-finetuning). ELECTRA's code, where the idea comes from for BERT,
+    gives the top layer decay**2, as if the pooler were a layer.
+    """
+    encoder = model.encoder
+    parts = [*reversed(encoder.blocks), encoder.embeddings]
+    return {
+        id(variable): decay**depth
+        for depth, part in enumerate(parts, start=1)
+        for variable in part.variables
+    }
 
 
 def _layers(model: keras.layers.Layer) -> list[keras.layers.Layer]:
