@@ -70,6 +70,8 @@ def check(given: AnyOptions) -> Inputs[AnyOptions]:
       InputError: see `check_model`.
     """
     model = check_model(given)
+    if isinstance(given, options.FineTuning):
+        given.check_layers(model.config.num_hidden_layers)
     return Inputs(given, model.config, model.vocabulary, model.vocab_file, model.checkpoint)
 
 
@@ -85,8 +87,6 @@ def check_model(given: ModelOptions) -> ModelInputs:
     if given.init_checkpoint:
         checkpoint = checkpoints.open_checkpoint(presets.resolve(given.init_checkpoint))
     bert_config = _config(given, checkpoint)
-    if isinstance(given, options.FineTuning):
-        given.check_layers(bert_config.num_hidden_layers)
     vocab_file = _vocab_file(given, checkpoint)
     vocabulary = vocab.from_file(vocab_file)
     if warning := checkpoints.check_vocabulary(bert_config, vocabulary):
