@@ -1,4 +1,4 @@
-"""Entities in tags of words: IOB1, IOB2 and their relatives.
+"""Entities in tags of words, as they are scored: of IOB1, IOB2, IOBES, and of ill-formed tags.
 
 A tag is "O" or a prefix, a hyphen and a type: "B-PER". In IOB2 every entity begins with B. In IOB1,
 CoNLL-2003's, it begins with I, and with B only right behind another one of the same type.
@@ -55,18 +55,6 @@ def strict_entities(tags: Sequence[str]) -> list[Entity]:
         elif prefix == "I" and found and found[-1].end == position and found[-1].type == kind:
             found[-1] = Entity(kind, found[-1].first, position + 1)
     return found
-
-
-def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    """The same entities in IOB2; see `entities`.
-
-    >>> to_iob2(["I-PER", "I-PER", "B-PER", "O"])
-    ('B-PER', 'I-PER', 'B-PER', 'O')
-    """
-    written = [OUTSIDE] * len(tags)
-    for kind, first, end in entities(tags):
-        written[first:end] = [f"B-{kind}", *[f"I-{kind}"] * (end - first - 1)]
-    return tuple(written)
 
 
 def split(tag: str) -> tuple[str, str]:

@@ -53,15 +53,3 @@ def test_entities_as_conlleval_reads_them(text, expected):
 )
 def test_strict_entities_begin_with_b(text, expected):
     assert read(text, iob.strict_entities) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("I-PER I-PER B-PER O I-LOC", "B-PER I-PER B-PER O B-LOC"),
-        ("B-PER I-PER O", "B-PER I-PER O"),
-        ("B-X E-X S-X", "B-X I-X B-X"),
-    ],
-)
-def test_iob2_has_the_same_entities(given, expected):
-    assert iob.to_iob2(given.split()) == tuple(expected.split())

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 Scores = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]
@@ -69,7 +68,8 @@ def _by_label(
 def _area(scores: Scores, truth: Truth) -> float:
     """Share of the pairs (one true, one not) that are ranked rightly, ties counting half."""
     num_true = int(truth.sum())
-    ranks = stats.rankdata(scores)
+    _, group, size = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(size) - (size - 1) / 2)[group]  # from 1; equal scores share their mean
     wins = ranks[truth].sum() - num_true * (num_true + 1) / 2
     return float(wins / (num_true * (len(truth) - num_true)))
 

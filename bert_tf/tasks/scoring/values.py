@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 
 def pearson(answers: npt.NDArray, references: npt.NDArray) -> float:
     """Linear correlation; 0 where either side is constant and it has no value."""
+    from scipy import stats  # takes a second to load
+
     return _correlation(stats.pearsonr, answers, references)
 
 
 def spearman(answers: npt.NDArray, references: npt.NDArray) -> float:
     """Rank correlation, ties sharing their mean rank; 0 where either side is constant."""
+    from scipy import stats
+
     return _correlation(stats.spearmanr, answers, references)
 
 
