@@ -171,9 +171,10 @@ class Loop:
         batches: Iterable | DeviceBatches,
         num_steps: int,
         meter: Meter,
-        after_update: Callable[[int], None] | None = None,
+        after_update: Callable[[int], bool] | None = None,
+        next_pause: Callable[[int], int] | None = None,
     ) -> None:
-        """Trains from the restored step up to `num_steps`.
+        """Trains from the restored step up to `num_steps`, or until `after_update` ends it.
 
         Args:
           batches: from that step on. Either `DeviceBatches`, or batches from the host: each a list
@@ -182,7 +183,10 @@ class Loop:
             `features.ROW_NUMBERS`.
           num_steps: updates in all.
           meter: gets the amounts of every call.
-          after_update: called after each call with the number of updates done.
+          after_update: called after each call with the number of updates done. It returns whether
+            the training ends with them, the same in every process.
+          next_pause: from the number of updates done to the next one after which `after_update`
+            must be called, even if devices could go on without the host.
 
         Raises:
           DivergedError: the loss is no longer finite, or has gone up and stays up.
@@ -203,7 +207,8 @@ class Loop:
         ):
             while done < num_steps:
                 due = min(num_steps, done + self._save_steps - done % self._save_steps)
-                scalars, count = feed.advance(due - done)
+                pause = min(due, next_pause(done)) if next_pause else due
+                scalars, count = feed.advance(pause - done)
                 values = {name: float(value) for name, value in scalars.items()}
                 num_good = int(values.pop(NUM_GOOD, count))
                 amounts = [values.pop(name) for name in AMOUNTS]
@@ -215,10 +220,12 @@ class Loop:
                 if is_logged or done == num_steps or done == first + count:
                     self._log(values, done, rates)
                 _show(progress, count, values["loss"], rates)
-                if after_update:
-                    after_update(done)  # before the save: killed in here, a restart calls it again
-                path = self.save(is_last=done == num_steps) if done == due else None
-                if interrupt.asked() and done < num_steps:
+                # Before the save: killed in here, a restart calls it again.
+                is_over = bool(after_update and after_update(done)) or done == num_steps
+                path = self.save(is_last=is_over) if is_over or done == due else None
+                if is_over:
+                    break
+                if interrupt.asked():
                     self.log.event(done, "interrupted")
                     interrupt.stop(done, path if done == due else self.save(is_last=True))
 
