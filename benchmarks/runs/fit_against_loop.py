@@ -28,11 +28,11 @@ from bert_tf.library import default_training
 from bert_tf.library.text_classifier import TextClassifier
 from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.modeling.models import ClassifierModel
+from bert_tf.tasks import registry
 from bert_tf.training.devices import strategies
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule
-from bert_tf.training.step import objectives
 from bert_tf.training.step.update import Update
 
 RESULTS = pathlib.Path(__file__).parents[1] / "results" / "fit_against_loop.json"
@@ -132,7 +132,7 @@ def looped(data, options, initial, replicas, clips):
             bias_correction=True,
             max_grad_norm=MAX_GRAD_NORM if clips else 1e9,
         )
-    update = Update(model, objectives.CLASSIFICATION, optimizer, strategy, random_seed=1)
+    update = Update(model, registry.REGISTRY["cola"], optimizer, strategy, random_seed=1)
     update_traced = tf.function(update, reduce_retracing=True)
     share = BATCH_SIZE // replicas
     for number, (inputs, targets) in enumerate(data.batches, start=1):

@@ -119,8 +119,8 @@ def _kind(labels: Labels) -> str:
 
 def _task(kind: str, splits: dict[str, list[TextExample]]) -> Task:
     """The task of such examples."""
-    if kind not in registry.KINDS:
-        raise InputError(f"task_type={kind!r} is unknown; known: {', '.join(registry.KINDS)}.")
+    if kind not in registry.TEXT_KINDS:
+        raise InputError(f"task_type={kind!r} is unknown; known: {', '.join(registry.TEXT_KINDS)}.")
     numbers = {name: 1 if each[0].text_b is None else 2 for name, each in splits.items()}
     if len(set(numbers.values())) > 1:
         raise InputError(

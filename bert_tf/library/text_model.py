@@ -232,7 +232,7 @@ def _data_set(rows: Rows, batch_size: int | None, shuffle: bool = False) -> tf.d
             yield batch, *rest
 
     inputs = {f.name: tf.TensorSpec([None, None], f.dtype) for f in features.ENCODER_INPUTS}
-    rest = [tf.TensorSpec([None], values.dtype) for values in rows.labels.values()]
+    rest = [tf.TensorSpec([None], np.asarray(x).dtype) for x in rows.labels.values()]
     data_set = tf.data.Dataset.from_generator(batches, output_signature=(inputs, *rest))
     num_batches = -(-len(rows) // size)
     data_set = data_set.apply(tf.data.experimental.assert_cardinality(num_batches))
@@ -257,5 +257,5 @@ def _selected(rows: Rows, indices: Ints) -> Rows:
     """The rows of those numbers, in that order."""
     word_ids = [rows.word_ids[index] for index in indices]
     type_ids = [rows.type_ids[index] for index in indices]
-    labels = {name: values[indices] for name, values in rows.labels.items()}
+    labels = {name: np.asarray(values)[indices] for name, values in rows.labels.items()}
     return Rows(word_ids, type_ids, labels)

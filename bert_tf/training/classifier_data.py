@@ -8,16 +8,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
-
-from bert_tf import features, progress
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing, readers
-from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier, TextClassification
-from bert_tf.tasks import registry
+from bert_tf.tasks import registry, text_task
+from bert_tf.tasks.task import Task
+from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
 from bert_tf.training import inputs as run_inputs
 from bert_tf.training.inputs import Inputs
@@ -33,14 +32,8 @@ class Labelled:
     """
 
     name: str
-    examples: list[TextExample]
+    examples: Sequence[Example]
     rows: Rows
-
-    @property
-    def references(self) -> np.ndarray:
-        """[N], class indices or values."""
-        (labels,) = self.rows.labels.values()
-        return labels
 
 
 Splits = dict[str, list[Labelled]]
@@ -61,7 +54,7 @@ class ClassifierData:
     """
 
     inputs: Inputs[TextClassification]
-    task: registry.Task
+    task: Task
     splits: Splits
     directory: model_directory.ModelDirectory
 
@@ -97,7 +90,7 @@ def read(options: Classifier) -> ClassifierData:
 
 
 def from_memory(
-    options: TextClassification, task: registry.Task, splits: Mapping[str, list[TextExample]]
+    options: TextClassification, task: Task, splits: Mapping[str, Sequence[Example]]
 ) -> ClassifierData:
     """What `read` gives, from examples in memory.
 
@@ -109,18 +102,18 @@ def from_memory(
       InputError: see `read`.
     """
     inputs = _inputs(options)
-    if task.kind == "classify":
+    if task.is_labelled:
         task = task.with_labels_of(splits["train"], "train")
         _check_labels(task, splits)
     return encode(inputs, task, {split: [("", splits[split])] for split in splits})
 
 
-def _check_labels(task: registry.Task, splits: Mapping[str, list[TextExample]]) -> None:
+def _check_labels(task: Task, splits: Mapping[str, Sequence[Example]]) -> None:
     for split, examples in splits.items():
         for example in examples:
-            if example.label not in task.labels:
+            if unknown := set(task.labels_of(example)) - set(task.labels):
                 raise InputError(
-                    f"{split}: label {example.label!r} of example {example.guid} is unknown; "
+                    f"{split}: label {sorted(unknown)[0]!r} of example {example.guid} is unknown; "
                     f"known from train: {', '.join(task.labels)}."
                 )
 
@@ -133,8 +126,8 @@ def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
 
 def encode(
     inputs: Inputs[TextClassification],
-    task: registry.Task,
-    sets: Mapping[str, Sequence[tuple[str, list[TextExample]]]],
+    task: Task,
+    sets: Mapping[str, Sequence[tuple[str, Sequence[Example]]]],
 ) -> ClassifierData:
     """Checks length and output directory, then tokenizes.
 
@@ -146,13 +139,15 @@ def encode(
       InputError: the length does not fit, or the output directory is another run's.
     """
     options = inputs.options
-    shortest = 3 if task.num_texts == 1 else 5
-    packing.check_length(options.max_seq_length, inputs.config, shortest)
-    directory = run_inputs.prepare_directory(inputs, _metadata(task, options))
+    packing.check_length(options.max_seq_length, inputs.config, task.shortest_row)
+    metadata = task.metadata(
+        do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
+    )
+    directory = run_inputs.prepare_directory(inputs, metadata)
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits = {
         split: [
-            Labelled(name, examples, _rows(examples, task, tokenizer, options.max_seq_length))
+            Labelled(name, examples, task.encode(examples, tokenizer, options.max_seq_length))
             for name, examples in named
         ]
         for split, named in sets.items()
@@ -160,7 +155,7 @@ def encode(
     return ClassifierData(inputs, task, splits, directory)
 
 
-def _task(options: Classifier) -> registry.Task:
+def _task(options: Classifier) -> Task:
     """The task of --task_name, or that of the user's own files and columns."""
     task = registry.get(options.task_name) if options.task_name else None
     if task and not task.is_own_data:
@@ -180,26 +175,26 @@ def _task(options: Classifier) -> registry.Task:
     named = {"train": options.train_file, "dev": options.dev_file, "test": options.test_file}
     files = {split: path for split, path in named.items() if path}
     own = registry.own_data(kind, files=files or None)
-    return dataclasses.replace(
-        own,
-        columns=_columns(own, options),
-        test_columns=dataclasses.replace(_columns(own, options), label=None),
-    )
+    return registry.own_data(kind, _columns(own, options), files or None)
 
 
-def _columns(task: registry.Task, options: Classifier) -> readers.Columns:
+def _columns(task: TextTask, options: Classifier) -> readers.Columns:
     """The columns of a user's own data by flags, or else by what the first file's header has."""
     split = _used(task, options)[0]
     path = task.path(split, options.data_dir)
     header = readers.read_header(path)
-    is_short = registry.TEXT in header and registry.TEXT_A not in header
+    is_short = text_task.TEXT in header and text_task.TEXT_A not in header
     columns = readers.Columns(
-        text_a=options.text_column or (registry.TEXT if is_short else registry.TEXT_A),
+        text_a=options.text_column or (text_task.TEXT if is_short else text_task.TEXT_A),
         text_b=options.text_b_column,
-        label=options.label_column or registry.LABEL,
+        label=options.label_column or text_task.LABEL,
         row_id=options.id_column,
     )
-    flags = {"text": columns.text_a, "text_b": columns.text_b, "id": columns.row_id}
+    flags: dict[str, object] = {
+        "text": columns.text_a,
+        "text_b": columns.text_b,
+        "id": columns.row_id,
+    }
     if split != "test":
         flags["label"] = columns.label
     for flag, name in flags.items():
@@ -214,7 +209,7 @@ def _columns(task: registry.Task, options: Classifier) -> readers.Columns:
 _MEANINGS = {"text": "text", "text_b": "second text", "label": "label", "id": "ids"}
 
 
-def _used(task: registry.Task, options: Classifier) -> list[str]:
+def _used(task: Task, options: Classifier) -> list[str]:
     """The splits that are read."""
     flags = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
     return [split for split in task.files if flags[split]]
@@ -223,11 +218,13 @@ def _used(task: registry.Task, options: Classifier) -> list[str]:
 def _trained_kind(options: Classifier) -> str:
     """The kind of the model in --output_dir; "classify" where there is none."""
     metadata = model_directory.read_metadata(options.output_dir)
-    is_known = metadata is not None and metadata.kind in registry.KINDS and not options.do_train
+    is_known = (
+        metadata is not None and metadata.kind in registry.TEXT_KINDS and not options.do_train
+    )
     return metadata.kind if metadata and is_known else "classify"
 
 
-def _as_trained(task: registry.Task, options: Classifier) -> registry.Task:
+def _as_trained(task: Task, options: Classifier) -> Task:
     """The task with the labels of the model in `--output_dir`, where there is one."""
     if os.path.exists(os.path.join(options.output_dir, "model.json")):
         metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
@@ -238,41 +235,3 @@ def _as_trained(task: registry.Task, options: Classifier) -> registry.Task:
             "or give --train_file, whose labels they are."
         )
     return task.fitted(options.data_dir)
-
-
-def _metadata(task: registry.Task, options: TextClassification) -> model_directory.ModelMetadata:
-    return model_directory.ModelMetadata(
-        kind=task.kind,
-        task=task.name,
-        labels=task.labels,
-        num_texts=task.num_texts,
-        do_lower_case=options.do_lower_case,
-        max_seq_length=options.max_seq_length,
-    )
-
-
-def _rows(
-    examples: Sequence[TextExample],
-    task: registry.Task,
-    tokenizer: wordpiece.WordPieceTokenizer,
-    max_seq_length: int,
-) -> Rows:
-    """Tokenizes and packs examples; rows without labels where the examples have none."""
-    packed = [
-        packing.pack(
-            tokenizer.encode(example.text_a),
-            None if example.text_b is None else tokenizer.encode(example.text_b),
-            tokenizer.vocabulary,
-            max_seq_length,
-        )
-        for example in progress.counted(examples, "tokenize", "examples")
-    ]
-    labels = {}
-    if examples[0].label is not None and task.kind == "regress":
-        values = [example.label for example in examples]
-        labels[features.LABEL_VALUES.name] = np.array(values, np.float32)
-    elif examples[0].label is not None:
-        index: dict[object, int] = {label: i for i, label in enumerate(task.labels)}
-        ids = [index[example.label] for example in examples]
-        labels[features.LABEL_IDS.name] = np.array(ids, np.int32)
-    return Rows([row[0] for row in packed], [row[1] for row in packed], labels)

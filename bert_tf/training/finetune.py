@@ -16,11 +16,12 @@ from bert_tf.examples import batching
 from bert_tf.examples.rows import Rows
 from bert_tf.formatting import number
 from bert_tf.options import FineTuning
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.training import setup
 from bert_tf.training.best_weights import BestWeights
 from bert_tf.training.devices.strategies import check_batch_size, local_replicas
 from bert_tf.training.inputs import check_identity, deciding_options
-from bert_tf.training.monitoring.scores import Evaluation, Scores
+from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.phases import Phase
 from bert_tf.training.predict import Predictor

@@ -11,9 +11,10 @@ import numpy as np
 
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.training import finetune, setup, squad_data, trained_weights
 from bert_tf.training.inputs import announce
-from bert_tf.training.monitoring.scores import Evaluation, Scores
+from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.predict import Predictor
 from bert_tf.training.resume import full_disk
 from bert_tf.training.squad_data import Questions, SquadData

@@ -3,7 +3,7 @@
 base (errors files shapes features config flagging ...) <- text <- examples <- records
 base <- corpus <- records;  text, corpus <- vocabulary
 base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- scripts
-training <- library, whose names bert_tf itself offers, loaded on first use
+training <- extraction;  training <- library, whose names bert_tf itself offers, loaded on first use
 bert_tf <- export <- serving
 """
 
@@ -29,6 +29,7 @@ MODELING = {"bert_tf.config", "bert_tf.shapes", "bert_tf.features", "bert_tf.mod
 CHECKPOINTS = TEXT | MODELING | {"bert_tf.checkpoints"}
 TASKS = RECORDS | CHECKPOINTS | {"bert_tf.tasks"}
 TRAINING = TASKS | {"bert_tf.training"}
+EXTRACTION = TRAINING | {"bert_tf.extraction"}
 LIBRARY = TRAINING | {"bert_tf.library"}
 
 # By package, the longest prefix of a module's name deciding: what it may see of our own, and of
@@ -47,6 +48,7 @@ OURS = {
     "bert_tf.tasks": TASKS,
     "bert_tf.training": TRAINING,
     "bert_tf.training.devices.environment": TRAINING | {"bert_tf"},
+    "bert_tf.extraction": EXTRACTION,
     "bert_tf.library": LIBRARY,
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
@@ -84,9 +86,13 @@ THEIRS = {
     "bert_tf.checkpoints.hub.download": {"httpx2", "huggingface_hub"},
     "bert_tf.checkpoints.hub.hugging_face": {"huggingface_hub"},
     "bert_tf.checkpoints.hub.presets": {"huggingface_hub"},
-    "bert_tf.tasks": {"numpy", "scipy"},
+    "bert_tf.tasks": {"keras", "numpy", "scipy"},
     "bert_tf.training": {"keras", "numpy", "tensorflow"},
     "bert_tf.training.report.rendering": {"jinja2"},
+    "bert_tf.extraction": {"keras", "numpy", "tensorflow"},
+    "bert_tf.extraction.formats": {"numpy"},
+    "bert_tf.extraction.formats.json_lines": {"numpy", "orjson"},
+    "bert_tf.extraction.formats.parquet": {"numpy", "pyarrow"},
     "bert_tf.library": {"keras", "numpy", "tensorflow"},
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
     "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},

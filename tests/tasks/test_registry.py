@@ -190,7 +190,7 @@ def test_every_entry_is_consistent(tmp_path, name):
     assert task.kind in registry.KINDS
     assert set(task.metrics) <= set(metrics.METRICS)
     assert list(task.files) == ["train", "dev", "test"]
-    assert task.test_columns.label is None
+    assert task.layout.test_columns.label is None
     assert task.fitted(fill(tmp_path, name)).num_texts == (2 if FIRST[name]["dev"][0][2] else 1)
     assert bool(task.labels) == (task.kind == "classify" and not task.is_own_data)
     if "f1" in task.metrics:
@@ -219,7 +219,7 @@ def test_missing_file_and_unknown_split(tmp_path):
     (tmp_path / "dev.tsv").touch()
     with pytest.raises(InputError, match=r"train\.tsv .*which holds: dev\.tsv"):
         registry.get("rte").read("train", str(tmp_path))
-    with pytest.raises(ValueError, match="Unknown split 'valid'; known: train, dev, test"):
+    with pytest.raises(InputError, match="rte has no valid set; it has: train, dev, test"):
         registry.get("rte").read("valid", str(tmp_path))
 
 
@@ -259,7 +259,7 @@ def test_own_data(tmp_path):
 
 def test_labels_of_a_trained_model():
     own = registry.get("tsv").with_labels(["b", "a"], num_texts=2)
-    assert (own.labels, own.num_texts, own.test_columns.text_b) == (("b", "a"), 2, "text_b")
+    assert (own.labels, own.num_texts, own.layout.test_columns.text_b) == (("b", "a"), 2, "text_b")
     rte = registry.get("rte")
     assert rte.with_labels(["entailment", "not_entailment"], num_texts=2) is rte
     with pytest.raises(InputError, match="trained on 2 texts and labels"):
@@ -302,7 +302,7 @@ def test_own_files_with_named_columns(tmp_path):
     ((_, examples),) = task.read("test", None)
     assert examples == [TextExample("11", "Oh", "Well.")]
     trained = own.with_labels(["1", "5"], num_texts=2)
-    assert (trained.labels, trained.test_columns) == (task.labels, task.test_columns)
+    assert (trained.labels, trained.layout.test_columns) == (task.labels, task.layout.test_columns)
     with pytest.raises(InputError, match="trained on 1 texts and labels"):
         own.with_labels(["1", "5"], num_texts=1)
 

@@ -23,6 +23,11 @@ TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
 CSV = 'id,text,stars,text_b\n7,"a, b",4.5,b\n9,b,1,a\n'
 
 
+def ids(labelled):
+    """The class indices of a set."""
+    return labelled.rows.labels["label_ids"].tolist()
+
+
 @pytest.fixture
 def given(tmp_path):
     """`given(**flags)`: options of run_classifier.py in a folder that has the model's files."""
@@ -57,7 +62,7 @@ def test_own_csv_with_named_columns(given, tmp_path, by):
     # [CLS] a [UNK] b [SEP] b [SEP]: the comma is no token of this vocabulary.
     (labelled,) = data.splits["train"]
     assert list(labelled.rows.word_ids[0]) == [2, 5, 1, 6, 3, 6, 3]
-    assert labelled.references.tolist() == [1, 0]
+    assert ids(labelled) == [1, 0]
 
 
 def test_blank_lines_are_counted_once(given, tmp_path, capsys):
@@ -138,7 +143,7 @@ def test_examples_in_memory(given, tmp_path):
     data = classifier_data.from_memory(given(data_dir=str(tmp_path)), own, splits)
     assert data.task.labels == ("x", "y")
     (train,), (dev,) = data.splits["train"], data.splits["dev"]
-    assert (train.references.tolist(), dev.references.tolist()) == ([1, 0], [0])
+    assert (ids(train), ids(dev)) == ([1, 0], [0])
     assert list(dev.rows.word_ids[0]) == [2, 6, 5, 3]
     splits["dev"][0] = TextExample("0", "b", None, "z")
     with pytest.raises(InputError, match="dev: label 'z' of example 0 is unknown; known .*: x, y"):

@@ -15,13 +15,13 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier
+from bert_tf.tasks import registry
 from bert_tf.training import finetune, setup
 from bert_tf.training.devices import strategies
 from bert_tf.training.inputs import Inputs
 from bert_tf.training.monitoring.scores import Evaluation
 from bert_tf.training.predict import Predictor
 from bert_tf.training.resume import completion, state_files
-from bert_tf.training.step import objectives
 
 CONFIG = BertConfig(
     vocab_size=7,
@@ -102,7 +102,7 @@ def train(tmp_path):
         given = options(path, **changes)
         inputs = Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
         run = setup.Run(inputs, strategy or strategies.make("one_device"), directory)
-        scores = finetune.train(run, rows(), objectives.CLASSIFICATION, "f1", evaluate)
+        scores = finetune.train(run, rows(), registry.REGISTRY["cola"], "f1", evaluate)
         return scores, directory
 
     return run

@@ -15,6 +15,7 @@ from bert_tf.checkpoints.opening import FORMATS, format_named
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
+from bert_tf.tasks import registry
 from bert_tf.training import setup
 from bert_tf.training.devices import strategies
 from bert_tf.training.inputs import check
@@ -22,7 +23,6 @@ from bert_tf.training.monitoring.throughput import Meter
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
 from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.phases import Phase
-from bert_tf.training.step import objectives
 from tests.checkpoints import samples
 
 CONFIG = BertConfig(
@@ -178,7 +178,7 @@ def new_loop(tmp_path, kind, config=CONFIG, **changes):
     )
     keras.utils.set_random_seed(3)
     run = setup.Run(check(given), strategies.make("one_device"), directory)
-    return run.new_loop(objectives.CLASSIFICATION, setup.new_schedule(given, 7, 2), {"seed": 3})
+    return run.new_loop(registry.REGISTRY["cola"], setup.new_schedule(given, 7, 2), {"seed": 3})
 
 
 def weights(loop):

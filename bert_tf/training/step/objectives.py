@@ -1,10 +1,10 @@
-"""What each kind of model is trained for: its losses, what they are divided by, its accuracies.
+"""What a model is trained for: its losses, what they are divided by, its accuracies.
 
 A loss is a (sum, count) pair. The counts of a batch depend on its labels alone, so an update adds
 them up over micro-batches and replicas before the backward pass, and the mean is the global one.
 """
 
-import abc
+from typing import Protocol
 
 import tensorflow as tf
 
@@ -16,36 +16,35 @@ Batch = dict[str, tf.Tensor]  # by the names of `features`
 SumAndCount = tuple[tf.Tensor, tf.Tensor]  # float32 scalars
 
 
-class Objective(abc.ABC):
-    """Losses of one kind of model.
+class Objective(Protocol):
+    """What an update needs of it. Every task of `bert_tf.tasks` is one."""
 
-    Attributes:
-      losses: names in what `measure` returns; the sum of their means is the training loss.
-    """
-
-    losses: tuple[str, ...] = ("loss",)
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names in what `measure` returns; the sum of their means is the training loss."""
+        ...
 
     def without_effect(self, num_layers: int) -> tuple[str, ...]:
         """Ends of the paths of weights that no loss of an encoder of L layers depends on.
 
         What is computed as their gradient is rounding noise, which Adam would make steps of.
         """
-        return ()
+        ...
 
     def prepare(self, batch: Batch) -> Batch:
         """From a batch of records to the batch that the model, `counts` and `measure` take."""
-        return batch
+        ...
 
     def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
         """What each of `losses` is divided by, float32 scalars, told from a prepared batch."""
-        return {"loss": _num_rows(batch)}
+        ...
 
-    @abc.abstractmethod
     def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
         """Losses and accuracies of the model's outputs for a prepared batch."""
+        ...
 
 
-class Pretraining(Objective):
+class Pretraining:
     """Masked or left-to-right LM, with or without a loss of text pairs; see `options.objectives`.
 
     Attributes:
@@ -62,6 +61,9 @@ class Pretraining(Objective):
         """The features of its records, without the `sequence_ids` of packed ones."""
         label = features.NEXT_SENTENCE_LABELS
         return tuple(each for each in features.PRETRAINING if self.has_pair or each != label)
+
+    def without_effect(self, num_layers: int) -> tuple[str, ...]:
+        return ()
 
     def prepare(self, batch: Batch) -> Batch:
         return _every_next_token(batch) if self.is_causal else batch
@@ -89,30 +91,20 @@ class Pretraining(Objective):
         }
 
 
-class Classification(Objective):
-    """One label for each row."""
-
-    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
-        labels = batch[features.LABEL_IDS.name]
-        return {
-            "loss": losses.classification(outputs["logits"], labels),
-            "accuracy": (tf.reduce_sum(_hits(outputs["logits"], labels)), _num_rows(batch)),
-        }
-
-
-class Regression(Objective):
-    """One number for each row."""
-
-    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
-        return {"loss": losses.regression(outputs["logits"], batch[features.LABEL_VALUES.name])}
-
-
-class Spans(Objective):
+class Spans:
     """The first and the last token of an answer."""
+
+    losses: tuple[str, ...] = ("loss",)
 
     def without_effect(self, num_layers: int) -> tuple[str, ...]:
         """What adds the same number to the logits of all tokens: it cancels in their softmax."""
         return "span/bias", f"layer_{num_layers - 1}/output_layer_norm/beta"
+
+    def prepare(self, batch: Batch) -> Batch:
+        return batch
+
+    def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
+        return {"loss": _num_rows(batch)}
 
     def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
         starts = batch[features.START_POSITIONS.name]
@@ -173,6 +165,4 @@ def _hits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 
 
 PRETRAINING = {name: Pretraining(choice) for name, choice in PRETRAINING_OBJECTIVES.items()}
-CLASSIFICATION = Classification()
-REGRESSION = Regression()
 SPANS = Spans()

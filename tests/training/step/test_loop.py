@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import models
+from bert_tf.tasks import registry
 from bert_tf.training.devices.strategies import mirrored
 from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.throughput import Meter
@@ -23,7 +24,6 @@ from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule
 from bert_tf.training.phases import Phase
-from bert_tf.training.step import objectives
 from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.update import Update
 
@@ -73,7 +73,7 @@ def make_loop(
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work
             loss_scale=loss_scale and LossScale(initial=loss_scale),
         )
-    update = Update(model, objectives.CLASSIFICATION, optimizer, strategy, random_seed=seed)
+    update = Update(model, registry.REGISTRY["cola"], optimizer, strategy, random_seed=seed)
     loop = Loop(
         update, str(directory), identity or {"seed": seed}, save_steps=save_steps, peak_step=2
     )

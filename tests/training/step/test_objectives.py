@@ -5,7 +5,12 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import features
+from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.modeling import dropout, models
+from bert_tf.tasks import registry
+from bert_tf.tasks.choice import Choice
+from bert_tf.tasks.multi_label import MultiLabel
+from bert_tf.tasks.tagging import Tagging
 from bert_tf.training.step import objectives
 from tests.modeling import harness
 
@@ -32,6 +37,10 @@ def pretraining_batch(weights):
         features.NEXT_SENTENCE_LABELS.name: np.array([0, 1, 1], np.int32),
     }
 
+
+_LAYOUT = TextLayout(columns=Columns(text_a="text"), test_columns=Columns(text_a="text"))
+_OWN = {"name": "own", "summary": "", "layout": _LAYOUT, "labels": ("a", "b")}
+MULTI_LABEL, TAGGING, CHOICE = (kind(**_OWN) for kind in (MultiLabel, Tagging, Choice))
 
 OUTPUTS = {
     "masked_lm_logits": log(
@@ -63,7 +72,7 @@ def test_pretraining_without_a_prediction():
 def test_classification():
     outputs = {"logits": log([0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1])}
     batch = ROWS_3 | {features.LABEL_IDS.name: np.array([1, 2, 1], np.int32)}
-    assert values(objectives.CLASSIFICATION.measure(outputs, batch)) == close(
+    assert values(registry.REGISTRY["cola"].measure(outputs, batch)) == close(
         loss=(-np.log(0.5 * 0.8 * 0.3), 3), accuracy=(2, 3)
     )
 
@@ -71,7 +80,7 @@ def test_classification():
 def test_regression():
     outputs = {"logits": np.array([[1.0], [2.5], [5.0]], np.float32)}
     batch = ROWS_3 | {features.LABEL_VALUES.name: np.array([1.0, 2.0, 3.0], np.float32)}
-    assert values(objectives.REGRESSION.measure(outputs, batch)) == close(loss=(4.25, 3))
+    assert values(registry.REGISTRY["sts-b"].measure(outputs, batch)) == close(loss=(4.25, 3))
 
 
 def test_spans():
@@ -231,14 +240,36 @@ KINDS = {
         pretraining_batch([[1, 1], [1, 0], [0, 0]]),
     ),
     "classification": (
-        objectives.CLASSIFICATION,
+        registry.REGISTRY["cola"],
         {"logits": np.zeros((3, 2), np.float32)},
         ROWS_3 | {features.LABEL_IDS.name: np.zeros(3, np.int32)},
     ),
     "regression": (
-        objectives.REGRESSION,
+        registry.REGISTRY["sts-b"],
         {"logits": np.zeros((3, 1), np.float32)},
         ROWS_3 | {features.LABEL_VALUES.name: np.zeros(3, np.float32)},
+    ),
+    "multi_label": (
+        MULTI_LABEL,
+        {"logits": np.zeros((3, 2), np.float32)},
+        ROWS_3 | {features.LABEL_VECTORS.name: np.zeros((3, 2), np.float32)},
+    ),
+    "tagging": (
+        TAGGING,
+        {"logits": np.zeros((3, 5, 2), np.float32)},
+        ROWS_3 | {features.TOKEN_LABEL_IDS.name: np.array([[-1, 1, 0, -1, -1]] * 3, np.int32)},
+    ),
+    "choice": (
+        CHOICE,
+        {"logits": np.zeros((3, 2), np.float32)},
+        ROWS_3 | {features.LABEL_IDS.name: np.zeros(3, np.int32)},
+    ),
+    "weighted": (
+        TAGGING,
+        {"logits": np.zeros((3, 5, 2), np.float32)},
+        ROWS_3
+        | {features.TOKEN_LABEL_IDS.name: np.array([[-1, 1, 0, -1, -1]] * 3, np.int32)}
+        | {features.EXAMPLE_WEIGHTS.name: np.array([2.0, 0.0, 0.5], np.float32)},
     ),
     "spans": (
         objectives.SPANS,

@@ -1,0 +1,103 @@
+"""One of several texts that may follow a text (BERT section 4.4)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert_tf import features, progress
+from bert_tf.examples import packing, readers
+from bert_tf.examples.labelled import ChoiceExample
+from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks import metrics, predictions
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax, weights_of
+from bert_tf.text.wordpiece import WordPieceTokenizer
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Choice(Task[ChoiceExample]):
+    """The number of the right one of W choices. A row has a sequence for each choice."""
+
+    kind: ClassVar[str] = "choice"
+    title: ClassVar[str] = "Multiple choice"
+    answers: ClassVar[str] = metrics.CHOICES
+    metrics: tuple[str, ...] = ("accuracy",)
+
+    @property
+    def num_texts(self) -> int:
+        return 2
+
+    @property
+    def read_label(self) -> readers.LabelReader:
+        return readers.any_label  # the layout knows how many choices there are
+
+    def encode(
+        self, examples: Sequence[ChoiceExample], tokenizer: WordPieceTokenizer, max_seq_length: int
+    ) -> Rows:
+        word_ids: list[list[int]] = []
+        type_ids: list[list[int]] = []
+        for example in progress.counted(examples, "tokenize", "examples"):
+            context = tokenizer.encode(example.context)
+            for choice in example.choices:
+                packed = packing.pack(
+                    context, tokenizer.encode(choice), tokenizer.vocabulary, max_seq_length
+                )
+                word_ids.append(packed[0])
+                type_ids.append(packed[1])
+        sizes = np.array([len(example.choices) for example in examples], np.int64)
+        labels: dict[str, Values] = {}
+        if examples[0].label is not None:
+            ids = np.array([int(example.label or 0) for example in examples], np.int32)
+            labels = {features.LABEL_IDS.name: ids, **weights_of(examples)}
+        return Rows(word_ids, type_ids, labels, sizes)
+
+    def without_effect(self, num_layers: int) -> tuple[str, ...]:
+        """The bias adds the same number to all choices: it cancels in their softmax."""
+        return ("classifier/bias",)
+
+    def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
+        from bert_tf.modeling import losses
+
+        logits, labels = outputs["logits"], batch[features.LABEL_IDS.name]  # [B W], [B]
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        return {
+            "loss": losses.classification(logits, labels, weights),
+            "accuracy": accuracy(logits, labels, batch),
+        }
+
+    def evaluate(
+        self, examples: Sequence[ChoiceExample], rows: Rows, logits: Sequence[np.ndarray]
+    ) -> Evaluation:
+        references = np.asarray(rows.labels[features.LABEL_IDS.name])
+        probabilities = _probabilities(examples, logits)  # [N W]
+        answers = probabilities.argmax(axis=-1)
+        scores = metrics.evaluate(self.metrics, answers, references, probabilities)
+        of_references = probabilities[np.arange(len(references)), references]
+        tiny = np.finfo(np.float64).tiny
+        scores["loss"] = float(-np.mean(np.log(np.maximum(of_references, tiny))))
+        return Evaluation(scores)
+
+    def write_predictions(
+        self,
+        directory: str,
+        suffix: str,
+        examples: Sequence[ChoiceExample],
+        rows: Rows,
+        logits: Sequence[np.ndarray],
+    ) -> list[str]:
+        probabilities = _probabilities(examples, logits)
+        answers = probabilities.argmax(axis=-1)
+        return predictions.write(directory, suffix, examples, answers, probabilities)
+
+
+def _probabilities(examples: Sequence[ChoiceExample], logits: Sequence[np.ndarray]) -> np.ndarray:
+    """float64 [N W]; 0 for choices that an example lacks."""
+    sizes = [len(example.choices) for example in examples]
+    found = np.zeros((len(sizes), max(sizes)))
+    for row, size, of_row in zip(found, sizes, logits, strict=True):
+        row[:size] = np.exp(log_softmax(of_row[:size]))
+    return found

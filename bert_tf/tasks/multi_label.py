@@ -1,0 +1,85 @@
+"""Any number of labels for a text or a pair of texts: a yes or no for each label."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert_tf import features
+from bert_tf.examples import readers
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks import metrics, predictions
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.task import Batch, SumAndCount
+from bert_tf.tasks.text_task import TextTask
+
+_THRESHOLD = 0.5  # of the probability from which on a label holds
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultiLabel(TextTask):
+    """A set of the C labels for each example, which may be empty.
+
+    Attributes:
+      separator: between the labels of a cell.
+    """
+
+    kind: ClassVar[str] = "multi_label"
+    title: ClassVar[str] = "Classification with several labels"
+    answers: ClassVar[str] = metrics.LABEL_SETS
+    metrics: tuple[str, ...] = ("micro_f1", "macro_f1", "exact_match")
+    separator: str = ","
+
+    @property
+    def read_label(self) -> readers.LabelReader:
+        one = readers.one_of(self.labels) if self.labels else readers.any_label
+        return readers.several(one, self.separator)
+
+    def labels_of(self, example: TextExample) -> Iterable[str]:
+        return example.label if isinstance(example.label, tuple) else ()
+
+    def label_features(self, examples: Sequence[TextExample]) -> dict[str, Values]:
+        vectors = [[label in self.labels_of(each) for label in self.labels] for each in examples]
+        return {features.LABEL_VECTORS.name: np.array(vectors, np.float32)}
+
+    def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
+        from bert_tf.modeling import losses
+
+        vectors = batch[features.LABEL_VECTORS.name]
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        return {"loss": losses.multi_label(outputs["logits"], vectors, weights)}
+
+    def evaluate(
+        self, examples: Sequence[TextExample], rows: Rows, logits: Sequence[np.ndarray]
+    ) -> Evaluation:
+        references = np.asarray(rows.labels[features.LABEL_VECTORS.name]) > 0  # [N C]
+        probabilities = _sigmoid(np.stack(logits))
+        answers = probabilities >= _THRESHOLD
+        scores = metrics.evaluate(self.metrics, answers, references, probabilities)
+        of_references = np.where(references, probabilities, 1.0 - probabilities)
+        tiny = np.finfo(np.float64).tiny
+        scores["loss"] = float(-np.mean(np.log(np.maximum(of_references, tiny))))
+        return Evaluation(scores)
+
+    def write_predictions(
+        self,
+        directory: str,
+        suffix: str,
+        examples: Sequence[TextExample],
+        rows: Rows,
+        logits: Sequence[np.ndarray],
+    ) -> list[str]:
+        probabilities = _sigmoid(np.stack(logits))  # [N C]
+        answers = [
+            self.separator.join(np.array(self.labels)[row >= _THRESHOLD]) for row in probabilities
+        ]
+        return predictions.write(directory, suffix, examples, answers, probabilities)
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    """float64, without overflow."""
+    return np.exp(-np.logaddexp(0.0, -logits.astype(np.float64)))

@@ -1,0 +1,306 @@
+"""`Task`: a data set, and everything that its kind of example decides.
+
+A kind is a subclass in a file of its own: how files become examples and examples rows, what is
+learned, how answers are read off the logits, scored and written. A data set is an object of such a
+class, an entry of `registry.REGISTRY`. Nobody else asks what kind a task is.
+
+The modules of kinds load without TensorFlow, so that wrong input is refused at once. Methods that
+run in the graph import Keras inside.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from bert_tf import features
+from bert_tf.checkpoints.kinds import KINDS
+from bert_tf.checkpoints.model_directory import ModelMetadata
+from bert_tf.errors import InputError
+from bert_tf.examples import readers
+from bert_tf.examples.labelled import Example
+from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.text.wordpiece import WordPieceTokenizer
+
+AnyExample = TypeVar("AnyExample", bound=Example)
+Batch = dict[str, Any]  # of tensors, by the names of `features`
+SumAndCount = tuple[Any, Any]  # float32 scalars
+
+ONE_FILE = {"train": {"": "train.tsv"}, "dev": {"": "dev.tsv"}, "test": {"": "test.tsv"}}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task(abc.ABC, Generic[AnyExample]):
+    """A data set.
+
+    Attributes:
+      name: its key in `registry.REGISTRY`.
+      summary: what is answered, for the list of tasks.
+      layout: of its files.
+      metrics: names in `metrics.METRICS`; the first one picks the best checkpoint. First is what
+        the BERT paper reports.
+      labels: in the order of the classes; empty for a kind without labels, and in a user's own data
+        until `fitted` or `with_labels`.
+      files: from split to set name to file name, or to path where there is no --data_dir.
+      is_own_data: whether only the files tell the labels.
+
+    Class attributes:
+      kind: key of `kinds.KINDS`: the model.
+      title: of the kind, for the report.
+      answers: what they are, of those in `metrics`: which metrics suit.
+    """
+
+    name: str
+    summary: str
+    layout: readers.Layout[AnyExample]
+    metrics: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    files: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=lambda: ONE_FILE)
+    is_own_data: bool = False
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    answers: ClassVar[str]
+
+    @property
+    def main_metric(self) -> str:
+        """The metric that picks the best checkpoint."""
+        return self.metrics[0]
+
+    @property
+    def num_texts(self) -> int:
+        """Texts of an example that a served model is asked with, 1 or 2."""
+        return 1
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether each output of the model has a label."""
+        return KINDS[self.kind].is_labelled
+
+    # Files to examples.
+
+    def read(
+        self, split: str, data_dir: str | None, *, is_quiet: bool = False
+    ) -> list[tuple[str, list[AnyExample]]]:
+        """Reads the sets of a split; of several, those whose files are there.
+
+        Args:
+          split: "train", "dev" or "test".
+          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv,
+            X.csv where there is neither and the data is a user's own. None: `files` are paths.
+          is_quiet: whether to say nothing of blank lines.
+
+        Returns:
+          (set name, examples) of each set. The name is "" where a split is one set.
+
+        Raises:
+          InputError: no file of the split is there, or one is not as wanted.
+        """
+        if split not in self.files:
+            raise InputError(
+                f"Task {self.name} has no {split} set; it has: {', '.join(self.files)}."
+            )
+        return [
+            (
+                set_name,
+                self.layout.read(
+                    self.path(split, data_dir, set_name),
+                    self.read_label,
+                    is_test=split == "test",
+                    is_quiet=is_quiet,
+                ),
+            )
+            for set_name in self._sets_there(split, data_dir)
+        ]
+
+    def path(self, split: str, data_dir: str | None, set_name: str = "") -> str:
+        """The file of a set; see `read`."""
+        name = self.files[split][set_name]
+        if data_dir is None:
+            return name
+        twin = (name.replace(".tsv", ".csv"),) if self.is_own_data else ()
+        return readers.find_file(data_dir, name, *twin)
+
+    def _sets_there(self, split: str, data_dir: str | None) -> list[str]:
+        """The sets of a split that have a file; says which have none. All, if none has one."""
+        names = self.files[split]
+        if data_dir is None or len(names) == 1:
+            return list(names)
+        there = [name for name, file in names.items() if readers.file_in(data_dir, file)]
+        for name in names.keys() - set(there) if there else ():
+            print(
+                f"{names[name]} is not in --data_dir={data_dir}: {split} is {', '.join(there)} "
+                "alone.",
+                flush=True,
+            )
+        return there or list(names)
+
+    @property
+    @abc.abstractmethod
+    def read_label(self) -> readers.LabelReader:
+        """From a cell of a file to a label, or a ValueError: it is none of this task's."""
+
+    # The labels of a user's own data.
+
+    def fitted(self, data_dir: str | None) -> Task:
+        """This task with what the training file of a user's own data tells; otherwise itself.
+
+        Raises:
+          InputError: the file is not as wanted, or has fewer than two labels.
+        """
+        if not (self.is_own_data and self.is_labelled) or self.labels:
+            return self
+        ((set_name, examples), *_) = self.read("train", data_dir, is_quiet=True)
+        return self.with_labels_of(examples, self.path("train", data_dir, set_name))
+
+    def with_labels_of(self, examples: Iterable[AnyExample], where: str) -> Task:
+        """This task with the labels of some examples, sorted.
+
+        Args:
+          where: what a message calls the examples.
+
+        Raises:
+          InputError: there are fewer than two labels.
+        """
+        labels = tuple(sorted({label for each in examples for label in self.labels_of(each)}))
+        if len(labels) < 2:
+            raise InputError(
+                f"{where} has one label only, {labels[0]!r}; at least two are wanted."
+                if labels
+                else f"{where} has no label; at least two are wanted."
+            )
+        return dataclasses.replace(self, labels=labels)
+
+    def labels_of(self, example: AnyExample) -> Iterable[str]:
+        """The labels that an example has, of a kind with labels."""
+        return ()
+
+    def with_labels(self, labels: Iterable[str], num_texts: int) -> Task:
+        """This task with the labels a model was trained on (its model.json).
+
+        Raises:
+          InputError: the task has other labels or texts.
+        """
+        labels = tuple(labels)
+        if self.is_own_data and num_texts == self.num_texts and not self.labels:
+            return dataclasses.replace(self, labels=labels)
+        if (labels, num_texts) != (self.labels, self.num_texts):
+            raise InputError(
+                f"The model was trained on {num_texts} texts and labels {list(labels)}; "
+                f"task {self.name!r} has {self.num_texts} and {list(self.labels)}."
+            )
+        return self
+
+    def metadata(self, *, do_lower_case: bool, max_seq_length: int) -> ModelMetadata:
+        """What a model of this task answers, for its model.json."""
+        return ModelMetadata(
+            kind=self.kind,
+            task=self.name,
+            labels=self.labels,
+            num_texts=self.num_texts,
+            do_lower_case=do_lower_case,
+            max_seq_length=max_seq_length,
+        )
+
+    # Examples to rows.
+
+    @property
+    def shortest_row(self) -> int:
+        """The least --max_seq_length: special tokens and one token of each text."""
+        return 1 + 2 * self.num_texts
+
+    @abc.abstractmethod
+    def encode(
+        self, examples: Sequence[AnyExample], tokenizer: WordPieceTokenizer, max_seq_length: int
+    ) -> Rows:
+        """Tokenizes and packs examples; rows without labels where the examples have none."""
+
+    # What is learned: as `training.step.objectives.Objective`.
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names in what `measure` returns; the sum of their means is the training loss."""
+        return ("loss",)
+
+    def without_effect(self, num_layers: int) -> tuple[str, ...]:
+        """Ends of the paths of weights that no loss of an encoder of L layers depends on."""
+        return ()
+
+    def prepare(self, batch: Batch) -> Batch:
+        """The batch that the model, `counts` and `measure` take."""
+        return batch
+
+    def counts(self, batch: Batch) -> dict[str, Any]:
+        """What each of `losses` is divided by, float32 scalars: told by the labels alone."""
+        from keras import ops
+
+        if (weights := batch.get(features.EXAMPLE_WEIGHTS.name)) is not None:
+            return {"loss": ops.sum(weights)}
+        return {"loss": ops.cast(ops.shape(batch[features.WORD_IDS.name])[0], "float32")}
+
+    @abc.abstractmethod
+    def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
+        """Losses and accuracies of the model's outputs, as (sum, count)."""
+
+    # Logits to answers.
+
+    @abc.abstractmethod
+    def evaluate(
+        self, examples: Sequence[AnyExample], rows: Rows, logits: Sequence[np.ndarray]
+    ) -> Evaluation:
+        """Scores of a set with labels.
+
+        Args:
+          rows: of the examples, as `encode` made them.
+          logits: of each row, float32 [C], [T' C] or [W'], where T' and W' may be padded.
+        """
+
+    @abc.abstractmethod
+    def write_predictions(
+        self,
+        directory: str,
+        suffix: str,
+        examples: Sequence[AnyExample],
+        rows: Rows,
+        logits: Sequence[np.ndarray],
+    ) -> list[str]:
+        """Writes the prediction files of a set; returns their paths, the released one first.
+
+        Args:
+          suffix: of the files' names: "_" and the set's name, or "".
+          rows, logits: see `evaluate`.
+        """
+
+
+def weights_of(examples: Sequence[Example]) -> dict[str, Values]:
+    """The feature of the examples' weights; empty where all are 1."""
+    weights = np.array([example.weight for example in examples], np.float32)
+    return {} if np.all(weights == 1.0) else {features.EXAMPLE_WEIGHTS.name: weights}
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Natural logarithm of the softmax over the last axis, float64."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def hits(logits: Any, labels: Any) -> Any:
+    """1.0 where the highest logit is the label's, a float32 tensor of the shape of `labels`."""
+    from keras import ops
+
+    return ops.cast(ops.equal(ops.argmax(logits, axis=-1), labels), "float32")
+
+
+def accuracy(logits: Any, labels: Any, batch: Batch) -> SumAndCount:
+    """Share of right answers [B], by the weights of the examples."""
+    from keras import ops
+
+    right = hits(logits, labels)
+    if (weights := batch.get(features.EXAMPLE_WEIGHTS.name)) is not None:
+        return ops.sum(right * weights), ops.sum(weights)
+    return ops.sum(right), ops.cast(ops.shape(labels)[0], "float32")

@@ -1,0 +1,78 @@
+"""What the kinds of tasks on one text or a pair of texts share."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from bert_tf import progress
+from bert_tf.examples import packing, readers
+from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers import TextLayout
+from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks.task import Task, weights_of
+from bert_tf.text.wordpiece import WordPieceTokenizer
+
+# Columns of a user's own data, unless they are named; `TEXT` where there is no `TEXT_A`.
+TEXT_A, TEXT, TEXT_B, LABEL = "text_a", "text", "text_b", "label"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextTask(Task[TextExample]):
+    """Texts or pairs of texts, each a row.
+
+    Attributes:
+      layout: its columns tell the number of texts.
+    """
+
+    layout: TextLayout
+
+    @property
+    def num_texts(self) -> int:
+        return self.layout.num_texts
+
+    def with_num_texts(self, num_texts: int) -> TextTask:
+        """This task of a user's own data with 1 or 2 texts per example."""
+        columns, test_columns = self.layout.columns, self.layout.test_columns
+        text_b = (columns.text_b or TEXT_B) if num_texts == 2 else None
+        layout = dataclasses.replace(
+            self.layout,
+            columns=dataclasses.replace(columns, text_b=text_b),
+            test_columns=dataclasses.replace(test_columns, text_b=text_b),
+        )
+        return dataclasses.replace(self, layout=layout)
+
+    def fitted(self, data_dir: str | None) -> Task:
+        """See `Task.fitted`; the header of the training file tells whether there are two texts."""
+        if not self.is_own_data:
+            return self
+        header = readers.read_header(self.path("train", data_dir))
+        is_pair = self.layout.columns.text_b or TEXT_B in header
+        return Task.fitted(self.with_num_texts(2 if is_pair else 1), data_dir)
+
+    def with_labels(self, labels: Iterable[str], num_texts: int) -> Task:
+        if not self.is_own_data or num_texts < self.num_texts:
+            return super().with_labels(labels, num_texts)
+        return Task.with_labels(self.with_num_texts(num_texts), labels, num_texts)
+
+    def encode(
+        self, examples: Sequence[TextExample], tokenizer: WordPieceTokenizer, max_seq_length: int
+    ) -> Rows:
+        packed = [
+            packing.pack(
+                tokenizer.encode(example.text_a),
+                None if example.text_b is None else tokenizer.encode(example.text_b),
+                tokenizer.vocabulary,
+                max_seq_length,
+            )
+            for example in progress.counted(examples, "tokenize", "examples")
+        ]
+        labels: Mapping[str, Values] = {}
+        if examples[0].label is not None:
+            labels = {**self.label_features(examples), **weights_of(examples)}
+        return Rows([row[0] for row in packed], [row[1] for row in packed], labels)
+
+    @abc.abstractmethod
+    def label_features(self, examples: Sequence[TextExample]) -> dict[str, Values]:
+        """The label features of examples with labels."""
