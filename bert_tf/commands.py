@@ -91,6 +91,11 @@ COMMANDS = {
         "bert_tf.options:QuestionAnswering",
         "bert_tf.training.squad_data:main",
     ),
+    "features": Command(
+        "Write the vectors that an encoder gives texts: layers, tokens, means.",
+        "bert_tf.options:FeatureExtraction",
+        "bert_tf.extraction.inputs:main",
+    ),
     "presets": Command(
         "List the released models that have a name; fetch or verify some.",
         "bert_tf.checkpoints.hub.__main__:Options",

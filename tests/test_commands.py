@@ -22,6 +22,7 @@ SCRIPTS = {
     "pretrain": "run_pretraining.py",
     "classify": "run_classifier.py",
     "squad": "run_squad.py",
+    "features": "extract_features.py",
 }
 # Runs `bert-tf`, then prints which of the slow libraries it has loaded, and its CPU seconds.
 PROGRAM = """

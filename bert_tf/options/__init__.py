@@ -7,6 +7,7 @@ when the options are made.
 
 from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingData, TextInput
 from bert_tf.options.devices import Devices
+from bert_tf.options.extraction import FeatureExtraction
 from bert_tf.options.grid import GridSearch
 from bert_tf.options.training import (
     Classifier,
@@ -20,6 +21,7 @@ from bert_tf.options.training import (
 __all__ = [
     "Classifier",
     "Devices",
+    "FeatureExtraction",
     "FineTuning",
     "GridSearch",
     "InspectRecords",

@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("recipe", "layer_lr_decay", "reinit_layers", "freeze_layers", "weight_decay_to_start"),
     ),
     "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),
+    "Vectors": ("layers", "pooling", "combine_layers", "output_format", "output_dtype"),
     "Evaluation and prediction": (
         *("eval_input_file", "eval_batch_size", "max_eval_steps", "predict_batch_size"),
         *("eval_steps", "best_metric", "early_stopping_patience", "early_stopping_min_delta"),
@@ -38,11 +39,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Saving and logging": ("save_checkpoints_steps", "keep_training_state", "log_steps"),
     "Speed and memory": (
         *("dtype", "num_micro_batches", "gradient_accumulation_steps", "length_buckets"),
-        *("jit_compile", "recompute", "iterations_per_loop"),
+        *("jit_compile", "recompute", "iterations_per_loop", "batch_size"),
     ),
     "Records": ("short_seq_prob", "pad_to_max_seq_length", "scratch_dir"),
     "Devices": (
         *("distribution_strategy", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "master"),
-        *("num_tpu_cores",),
+        *("num_tpu_cores", "use_one_hot_embeddings"),
     ),
 }

@@ -12,6 +12,7 @@ SCRIPTS = (
     options.PreTraining,
     options.QuestionAnswering,
     options.PretrainingData,
+    options.FeatureExtraction,
 )
 
 

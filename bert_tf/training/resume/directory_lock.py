@@ -1,4 +1,4 @@
-"""Only one process trains in a directory: two would mix their states and their logs."""
+"""Only one process writes into a directory: two would mix their states and their logs."""
 
 import fcntl
 import os
@@ -17,12 +17,16 @@ class DirectoryLock:
 
     Args:
       directory: created if it does not exist; the file `NAME` stays in it.
+      work: what processes do there, for the error.
+      flag: the one that names another directory, for the error.
 
     Raises:
       InputError: another process holds it.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(
+        self, directory: str, *, work: str = "trains", flag: str = "--output_dir"
+    ) -> None:
         os.makedirs(directory, exist_ok=True)
         # Without a buffer: on a full disk, closing would try again to write what could not be.
         self._file = open(os.path.join(directory, NAME), "ab+", buffering=0)
@@ -34,8 +38,8 @@ class DirectoryLock:
             holder = self._file.read().decode(errors="replace").strip() or "another process"
             self._file.close()
             raise InputError(
-                f"{directory} is in use by {holder}, which trains there. Wait until it ends, or "
-                "give a new --output_dir."
+                f"{directory} is in use by {holder}, which {work} there. Wait until it ends, or "
+                f"give a new {flag}."
             ) from None
         except OSError:  # the file system has no locks, or no room for the name
             pass
@@ -45,5 +49,5 @@ class DirectoryLock:
         self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
     def release(self) -> None:
-        """Lets other processes train in the directory."""
+        """Lets other processes work in the directory."""
         self._file.close()
