@@ -1,20 +1,25 @@
-"""Readers of the files of tasks: formats (`formats`, `conll`) and what columns mean (`layouts`).
+"""Readers of the files of tasks: formats (`formats`, `conll`) and what their columns mean.
 
-A task has a layout; `layout.read(path, read_label)` gives the examples of a file.
+A task has a layout (`TextLayout`, `TokenLayout`, `ChoiceLayout`); `layout.read(path, read_label)`
+gives the examples of a file.
 """
 
 from bert_tf.examples.labelled import TextExample
+from bert_tf.examples.readers.choice_layout import ChoiceLayout
 from bert_tf.examples.readers.formats import read_header
 from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
 from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout
 from bert_tf.examples.readers.text_files import file_in, find_file, read_text
+from bert_tf.examples.readers.token_layout import TokenLayout
 
 __all__ = [
+    "ChoiceLayout",
     "Columns",
     "LabelReader",
     "Layout",
     "TextExample",
     "TextLayout",
+    "TokenLayout",
     "any_label",
     "file_in",
     "find_file",

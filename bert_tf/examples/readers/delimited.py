@@ -85,7 +85,7 @@ def read(
     table.require(columns)
     if not rows:
         raise InputError(f"{path} has a header and no rows.")
-    rows = [row._replace(index=index) for index, row in enumerate(rows)]
+    rows = [row._replace(row_index=index) for index, row in enumerate(rows)]
     return dataclasses.replace(table, rows=list(_of_width(path, rows, first, dialect)))
 
 
@@ -93,8 +93,8 @@ def _rows(path: str, delimiter: str) -> Iterator[Row]:
     """Yields every row of a file, blank lines too; these have no cell, or one that is empty."""
     text = text_files.read_text(path)
     if delimiter == "\t":
-        for number, line in enumerate(text.rstrip("\r\n").split("\n"), 1):
-            yield Row(number - 1, number, line.rstrip("\r").split("\t"))
+        for index, text_line in enumerate(text.rstrip("\r\n").split("\n")):
+            yield Row(index, index + 1, text_line.rstrip("\r").split("\t"))
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     limit, line = csv.field_size_limit(len(text) + 1), 1  # a text may have any length

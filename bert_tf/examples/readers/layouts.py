@@ -5,12 +5,14 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Example, Label, TextExample
 from bert_tf.examples.readers import formats, labels
+from bert_tf.examples.readers.cells import Cells
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.tables import Column, Row, Table
+
+TEXT_B = "text_b"  # the column of second texts in a user's own data, unless it is named
 
 AnyExample = TypeVar("AnyExample", bound=Example)
 
@@ -100,6 +102,15 @@ class TextLayout(Layout[TextExample]):
         """1 for single texts, 2 for pairs."""
         return 1 if self.columns.text_b is None else 2
 
+    def with_num_texts(self, num_texts: int) -> "TextLayout":
+        """This layout with 1 or 2 texts in each row; the second one is `TEXT_B`."""
+        text_b = (self.columns.text_b or TEXT_B) if num_texts == 2 else None
+        return dataclasses.replace(
+            self,
+            columns=dataclasses.replace(self.columns, text_b=text_b),
+            test_columns=dataclasses.replace(self.test_columns, text_b=text_b),
+        )
+
     def read(
         self,
         path: str,
@@ -127,7 +138,7 @@ class TextLayout(Layout[TextExample]):
         return formats.has_columns(path, wanted, self.dialect)
 
     def _labels(
-        self, cells: "Cells", columns: Columns, read_label: LabelReader | None
+        self, cells: Cells, columns: Columns, read_label: LabelReader | None
     ) -> Callable[[Row], Label | None]:
         if columns.label is None or read_label is None:
             return lambda row: None
@@ -141,7 +152,7 @@ class TextLayout(Layout[TextExample]):
         return cells.read_by(cells.table.cell_of(columns.label), read)
 
 
-def _holding(cells: "Cells", columns: tuple[Column, ...]) -> Callable[[Row], object]:
+def _holding(cells: Cells, columns: tuple[Column, ...]) -> Callable[[Row], object]:
     """A function from a row to the names of those columns in which it has a 1."""
     cell_of = cells.table.cell_of
     by_name = {str(name): cells.read_by(cell_of(name), labels.holds) for name in columns}
@@ -155,52 +166,3 @@ def _check_texts(table: Table, examples: list[TextExample]) -> None:
             raise table.wrong(
                 row, "the text is empty; a row to learn from needs one. Delete the row, or fill it"
             )
-
-
-Value = TypeVar("Value")
-
-
-class Cells:
-    """Typed values of a table's rows; what is wrong with one is an InputError with its line."""
-
-    def __init__(self, table: Table):
-        self.table = table
-
-    def read_by(
-        self, cell: Callable[[Row], object], read: Callable[[object], Value]
-    ) -> Callable[[Row], Value]:
-        """A function from a row to the value that `read` makes of a cell."""
-
-        def value(row: Row) -> Value:
-            try:
-                return read(cell(row))
-            except InputError:
-                raise
-            except ValueError as error:
-                raise self.table.wrong(row, error) from None
-
-        return value
-
-    def texts(self, column: Column | None) -> Callable[[Row], str | None]:
-        """The text in a column; None without one."""
-        if column is None:
-            return lambda row: None
-
-        def read(cell: object) -> str:
-            try:
-                return labels.as_text(cell)
-            except ValueError as error:
-                raise ValueError(f"column {column!r}: {error}") from None
-
-        return self.read_by(self.table.cell_of(column), read)
-
-    def guids(self, column: Column | None) -> Callable[[Row], str]:
-        """The row's id, or its number from 0."""
-        text = self.texts(column)
-        return lambda row: str(row.index) if column is None else text(row) or ""
-
-    def weights(self, column: Column | None) -> Callable[[Row], float]:
-        """The row's weight; 1 without a column."""
-        if column is None:
-            return lambda row: 1.0
-        return self.read_by(self.table.cell_of(column), labels.weight)

@@ -13,12 +13,12 @@ class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-      index: from 0; rows that were left out count.
+      row_index: from 0; rows that were left out count.
       number: for messages: the line where it begins, from 1, or the row's number, from 1.
       cells: of a delimited file, as text; or values by their names.
     """
 
-    index: int
+    row_index: int
     number: int
     cells: list[str] | dict[str, object]
 
@@ -50,14 +50,15 @@ class Table:
           InputError: one is not; the message has all the columns.
         """
         if self.names is None:
-            self._require_width(max(int(column) for column in columns) + 1)
+            self._require_width(1 + max((int(column) for column in columns), default=-1))
             return
         names = list(self.names)
         if missing := [name for name in columns if name not in names]:
-            what = "header has" if self.counts == "line" else "rows have"
+            is_delimited = isinstance(self.rows[0].cells, list)
+            what, verb = ("header has", "reads") if is_delimited else ("rows have", "has")
             raise InputError(
                 f"{self.path}: the {what} no column {', '.join(map(repr, missing))}; "
-                f"it reads {names}, wanted {list(columns)}.{self.hint}"
+                f"it {verb} {names}, wanted {list(columns)}.{self.hint}"
             )
         if twice := [name for name in columns if names.count(str(name)) > 1]:
             raise InputError(f"{self.path}: the header has {twice[0]!r} more than once: {names}.")
@@ -71,14 +72,25 @@ class Table:
 
     def cell_of(self, column: Column) -> Callable[[Row], object]:
         """A function from a row to its cell in a column that `require` has checked."""
-        if self.names is None or isinstance(self.rows[0].cells, list):
-            index = column if self.names is None else list(self.names).index(str(column))
-            return lambda row: row.cells[index]  # type: ignore[index,call-overload]
+        if self.names is None:
+            index = int(column)
+        elif isinstance(self.rows[0].cells, list):
+            index = list(self.names).index(str(column))
+        else:
+            return self._value_of(str(column))
 
+        def cell(row: Row) -> object:
+            assert isinstance(row.cells, list)
+            return row.cells[index]
+
+        return cell
+
+    def _value_of(self, name: str) -> Callable[[Row], object]:
         def value(row: Row) -> object:
-            if column not in row.cells:
-                raise self.wrong(row, f"there is no {column!r}; it has {', '.join(row.cells)}")
-            return row.cells[column]  # type: ignore[call-overload]
+            assert isinstance(row.cells, dict)
+            if name not in row.cells:
+                raise self.wrong(row, f"there is no {name!r}; it has {', '.join(row.cells)}")
+            return row.cells[name]
 
         return value
 

@@ -1,0 +1,128 @@
+"""Texts with several choices, one of which is right: SWAG, HellaSwag and a user's own."""
+
+import dataclasses
+from collections.abc import Callable
+
+from bert_tf.examples.labelled import ChoiceExample
+from bert_tf.examples.readers import formats, labels
+from bert_tf.examples.readers.cells import Cells
+from bert_tf.examples.readers.delimited import DIALECT, Dialect
+from bert_tf.examples.readers.labels import LabelReader
+from bert_tf.examples.readers.layouts import Layout, flat
+from bert_tf.examples.readers.tables import Column, Row
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChoiceLayout(Layout[ChoiceExample]):
+    """Files with a set of choices in each row.
+
+    Attributes:
+      context: columns of the first text; several are joined by a space.
+      choices: one column that holds lists, or a column for each choice. Empty ones at the end are
+        left out, so that rows may have fewer.
+      stem: column of the words that every choice begins with, joined by a space.
+      label: column of the right choice.
+      first_label: what that column calls the first choice, such as "0", "1" or "A".
+      right_choice: column of the right choice's text; `choices` are the wrong ones then. It is put
+        at position (row number modulo number of choices), so that no position is right more often.
+      row_id, weight: see `Columns`.
+      dialect: of TSV and CSV files.
+    """
+
+    context: tuple[Column, ...]
+    choices: tuple[Column, ...]
+    stem: Column | None = None
+    label: Column | None = None
+    first_label: str = "0"
+    right_choice: Column | None = None
+    row_id: Column | None = None
+    weight: Column | None = None
+    dialect: Dialect = DIALECT
+
+    def read(
+        self,
+        path: str,
+        read_label: LabelReader | None = None,
+        *,
+        is_test: bool = False,
+        is_quiet: bool = False,
+    ) -> list[ChoiceExample]:
+        table = formats.read(path, self._wanted(is_test), self.dialect, is_quiet)
+        cells = Cells(table)
+        texts = [cells.texts(column) for column in self.context]
+        stem = cells.texts(self.stem)
+        choices = self._choices(cells)
+        label = None if is_test else self._label(cells)
+        right = None if is_test or self.right_choice is None else cells.texts(self.right_choice)
+        guid, weight = cells.guids(self.row_id), cells.weights(self.weight)
+        examples = []
+        for row in table.rows:
+            found, answer = choices(row), None
+            if right is not None:
+                position = row.row_index % (len(found) + 1)
+                found.insert(position, right(row) or "")
+                answer = str(position)
+            _check(cells, row, found)
+            if label is not None:
+                answer = label(row, len(found))
+            context = " ".join(filter(None, (text(row) for text in texts)))
+            if not context.strip():
+                raise cells.table.wrong(row, "the text in front of the choices is empty")
+            beginning = f"{stem(row)} " if self.stem is not None and stem(row) else ""
+            all_choices = tuple(beginning + choice for choice in found)
+            examples.append(ChoiceExample(guid(row), context, all_choices, answer, weight(row)))
+        return examples
+
+    def fits(self, path: str, *, is_test: bool = False) -> bool:
+        return formats.has_columns(path, self._wanted(is_test), self.dialect)
+
+    def _wanted(self, is_test: bool) -> list[Column]:
+        answer = () if is_test else flat(self.label, self.right_choice, self.weight)
+        return flat(self.context, self.stem, self.choices, *answer, self.row_id)
+
+    def _choices(self, cells: Cells) -> Callable[[Row], list[str]]:
+        if len(self.choices) == 1:
+            listed = cells.lists(self.choices[0])
+            return lambda row: list(listed(row))
+        columns = [cells.texts_or_nothing(column) for column in self.choices]
+
+        def read(row: Row) -> list[str]:
+            found = [text(row) for text in columns]
+            while found and not found[-1].strip():
+                found.pop()
+            return found
+
+        return read
+
+    def _label(self, cells: Cells) -> Callable[[Row, int], str] | None:
+        if self.label is None:
+            return None
+        text = cells.read_by(cells.table.cell_of(self.label), labels.as_text)
+        first = self.first_label
+
+        def read(row: Row, num_choices: int) -> str:
+            names = [_nth(first, number) for number in range(num_choices)]
+            if (name := text(row).strip()) not in names:
+                raise cells.table.wrong(
+                    row,
+                    f"label {name!r} names none of the {num_choices} choices; wanted one of "
+                    f"{', '.join(names)}",
+                )
+            return str(names.index(name))
+
+        return read
+
+
+def _nth(first: str, number: int) -> str:
+    """The name of a choice, from 0: of "A", "A", "B", "C"; of "1", "1", "2", "3"."""
+    return str(int(first) + number) if first.isdecimal() else chr(ord(first) + number)
+
+
+def _check(cells: Cells, row: Row, choices: list[str]) -> None:
+    if len(choices) < 2:
+        raise cells.table.wrong(
+            row, f"{len(choices)} choice{'s' * (len(choices) != 1)} found, at least 2 wanted"
+        )
+    for number, choice in enumerate(choices, 1):
+        if not choice.strip():
+            raise cells.table.wrong(row, f"choice {number} of {len(choices)} is empty")
