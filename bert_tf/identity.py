@@ -60,6 +60,15 @@ def differences(path: str, identity: Mapping[str, Any], *, is_part: bool = False
     ]
 
 
+def value(path: str, name: str) -> Any:
+    """An entry of the identity in a file; None without the file or the entry.
+
+    Raises:
+      InputError: the file is empty or damaged.
+    """
+    return _read(path).get(name) if os.path.exists(path) else None
+
+
 def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     if name in _ADDED_KEYS and name not in there:
         return _ADDED_KEYS[name]

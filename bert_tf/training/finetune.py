@@ -1,6 +1,7 @@
 """Fine-tuning over rows in memory: epochs, dev-set scores, best and last weights.
 
-The best weights are those with the highest dev score at the end of an epoch (appendix A.3).
+The best weights are those with the best dev score (appendix A.3), at the end of an epoch or every
+--eval_steps.
 """
 
 import os
@@ -16,10 +17,13 @@ from bert_tf.examples import batching
 from bert_tf.examples.rows import Rows
 from bert_tf.formatting import number
 from bert_tf.options import FineTuning
+from bert_tf.options.stability import STABILITY
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.training import setup
+from bert_tf.training import evaluation_schedule, setup
 from bert_tf.training.best_weights import BestWeights
 from bert_tf.training.devices.strategies import check_batch_size, local_replicas
+from bert_tf.training.devices.workers import Workers
+from bert_tf.training.evaluation_schedule import EarlyStopping, EvaluationSchedule
 from bert_tf.training.inputs import check_identity, deciding_options
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.monitoring.throughput import Meter
@@ -31,7 +35,7 @@ from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import Objective
 
 # The options that decide the result, in addition to `inputs.deciding_options`.
-_DECIDING = ("num_train_epochs", "warmup_proportion")
+_DECIDING = ("num_train_epochs", "warmup_proportion", *STABILITY)
 # What dropout masks belong to. In version 0.1.0 they belonged to replicas and micro-batches.
 _MASKS = {"dropout_masks": "by row"}
 
@@ -80,15 +84,17 @@ def train(
     _check_devices(run)
     steps = num_steps(len(rows), options)
     identity = {name: getattr(options, name) for name in _DECIDING} | {"examples": rows.digest()}
+    identity |= evaluation_schedule.deciding_options(options)
     scores = Scores(directory.path, main_metric)
     keeps_states = options.keep_training_state
-    if completion.is_complete(directory.path, steps.total):
+    num_updates = completion.early_end(directory.path) or steps.total
+    if completion.is_complete(directory.path, num_updates):
         # Whatever its masks were: no more are drawn.
         check_identity(directory.path, deciding_options(options) | identity, is_part=True)
         best = BestWeights(directory.path, scores)
-        _score_again(directory, best, scores, evaluate, steps.total)
+        _score_again(directory, best, scores, evaluate, num_updates)
         best.finish()
-        completion.finish(directory.path, steps.total, keeps_states=keeps_states)
+        completion.finish(directory.path, num_updates, keeps_states=keeps_states)
         return scores
     schedule = setup.new_schedule(options, steps.total, steps.warmup)
     loop = run.new_loop(objective, schedule, identity | _MASKS)
@@ -97,10 +103,13 @@ def train(
     scores.forget_after(done)
     best = BestWeights(directory.path, scores, loop.write)
     loop.before_save = best.write
-    _run(loop, run, rows, steps, _scorer(loop, best, evaluate, steps))
+    evaluations = _Evaluations(loop, run, steps, scores, best, evaluate)
+    _run(loop, run, rows, steps, evaluations)
     best.finish()
     loop.save_weights("last")
-    completion.finish(directory.path, steps.total, keeps_states=keeps_states)
+    completion.finish(
+        directory.path, loop.step, keeps_states=keeps_states, ended_early=evaluations.early_stopping
+    )
     loop.close()
     return scores
 
@@ -136,7 +145,7 @@ def _run(
     run: setup.Run[FineTuning],
     rows: Rows,
     steps: Steps,
-    after_update: Callable[[int], None],
+    evaluations: "_Evaluations",
 ) -> None:
     """Makes the updates that are left."""
     options = run.inputs.options
@@ -152,27 +161,69 @@ def _run(
         options.max_seq_length, steps.total, options.train_batch_size, options.learning_rate
     )
     meter = Meter([phase], loop.step)
-    loop.run(batches, steps.total, meter, after_update)
+    if not evaluations.must_end():  # it may have been killed where it ended
+        loop.run(batches, steps.total, meter, evaluations.after_update, evaluations.next_after)
     if rates := meter.rates():
         speed = number(rates.examples_per_second, 3)
         print(f"Trained: {speed} examples/s, evaluation included.", flush=True)
-    loop.log.event(steps.total, "end")
+    details = {}
+    if reason := evaluations.early_stopping:
+        print(f"Early stopping after step {loop.step:,} of {steps.total:,}: {reason}.", flush=True)
+        details = {"early_stopping": reason, "num_steps": steps.total}
+    loop.log.event(loop.step, "end", **details)
 
 
-def _scorer(
-    loop: Loop, best: BestWeights, evaluate: Evaluate | None, steps: Steps
-) -> Callable[[int], None]:
-    """What scores the weights after an update, at the end of an epoch and of the training."""
-    predictor = Predictor(loop.model)
+class _Evaluations:
+    """Scores the weights during the training, and ends it early.
 
-    def score(step: int) -> None:
-        if evaluate and (step % steps.per_epoch == 0 or step == steps.total):
-            found = evaluate(predictor)
-            details = {"confusion": found.confusion} if found.confusion else {}
-            loop.log.evaluation(step, found.metrics, **details)
-            _keep_score(best, step, found, loop.model)
+    Args:
+      scores: those of earlier starts of the run; they get the new ones through `best`.
+      evaluate: see `train`.
+    """
 
-    return score
+    def __init__(
+        self,
+        loop: Loop,
+        run: setup.Run[FineTuning],
+        steps: Steps,
+        scores: Scores,
+        best: BestWeights,
+        evaluate: Evaluate | None,
+    ) -> None:
+        options = run.inputs.options
+        self._schedule = EvaluationSchedule(options.eval_steps or steps.per_epoch, steps.total)
+        self._stopping = EarlyStopping(
+            scores.main_metric, options.early_stopping_patience, options.early_stopping_min_delta
+        )
+        self._loop, self._scores, self._best = loop, scores, best
+        self._evaluate, self._predictor = evaluate, Predictor(loop.model)
+        self._workers = Workers(run.strategy)
+
+    def next_after(self, step: int) -> int:
+        """The update after `step` with the next evaluation."""
+        return self._schedule.next_after(step)
+
+    def after_update(self, step: int) -> bool:
+        """Scores the weights after `step` updates if that is due; returns whether they are last."""
+        if not (self._evaluate and self._schedule.is_due(step)):
+            return False
+        found = self._evaluate(self._predictor)
+        details = {"confusion": found.confusion} if found.confusion else {}
+        self._loop.log.evaluation(step, found.metrics, **details)
+        _keep_score(self._best, step, found, self._loop.model)
+        return self.must_end()
+
+    def must_end(self) -> bool:
+        """Whether the scores end the training early, the same in every process."""
+        if self._stopping.patience is None:
+            return False
+        return self._workers.any(bool(self._stopping.reason(self._scores.lines)))
+
+    @property
+    def early_stopping(self) -> str:
+        """Why the training has ended before its last update; "" if it has not."""
+        is_early = self._loop.step < self._schedule.num_steps
+        return self._stopping.reason(self._scores.lines) if is_early else ""
 
 
 def _keep_score(best: BestWeights, step: int, found: Evaluation, model: keras.Model) -> None:

@@ -1,11 +1,13 @@
 """Remembers that a run is complete, so that its training states need not be kept.
 
-`training/complete.json` has the number of updates. It is written once the last weights are on disk,
-and before the states are removed: a run that is killed in between has the one or the other.
+`training/complete.json` has the number of updates and, of a run that ended early, the reason. It is
+written once the last weights are on disk, and before the states are removed: a run that is killed in
+between has the one or the other.
 """
 
 import json
 import os
+from typing import Any
 
 from bert_tf import files
 from bert_tf.training.monitoring import history
@@ -40,6 +42,12 @@ def is_marked(directory: str, step: int) -> bool:
     return _has_last_weights(directory) and _marked(directory) == step
 
 
+def early_end(directory: str) -> int | None:
+    """Updates of a complete run that ended early; None: the run in the directory is none."""
+    step = _marked(directory) if _has_last_weights(directory) else None
+    return step if _mark(directory).get("ended_early") else None
+
+
 def _has_last_weights(directory: str) -> bool:
     return os.path.isdir(os.path.join(directory, "last"))
 
@@ -47,29 +55,42 @@ def _has_last_weights(directory: str) -> bool:
 def _marked(directory: str) -> int | None:
     """The number in the mark; None without one that can be read."""
     try:
-        with open(_path(directory), encoding="utf-8") as file:
-            return int(json.load(file)["step"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return int(_mark(directory)["step"])
+    except (ValueError, KeyError, TypeError):
         return None
+
+
+def _mark(directory: str) -> dict[str, Any]:
+    """The mark; empty without one that can be read."""
+    try:
+        with open(_path(directory), encoding="utf-8") as file:
+            mark = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return mark if isinstance(mark, dict) else {}
 
 
 def message(directory: str, step: int) -> str:
     """What a complete run says when it is started again."""
+    reason = _mark(directory).get("ended_early")
+    why = f"; it ended early, because {reason}" if reason else ""
     return (
-        f"The training is complete after step {step:,}; {os.path.join(directory, 'last')} has its "
-        "weights. Nothing is trained again."
+        f"The training is complete after step {step:,}{why}. {os.path.join(directory, 'last')} has "
+        "its weights. Nothing is trained again."
     )
 
 
-def finish(directory: str, step: int, *, keeps_states: bool) -> None:
+def finish(directory: str, step: int, *, keeps_states: bool, ended_early: str = "") -> None:
     """Marks the run in a model directory as complete, after which its states may go.
 
     Args:
       step: updates of the run, whose weights are in `last/`.
       keeps_states: whether the states stay all the same.
+      ended_early: why these are not all the updates that its flags asked for; "": they are.
     """
     if _marked(directory) != step:
-        files.write_text(_path(directory), json.dumps({"step": step}) + "\n")
+        mark = {"step": step} | ({"ended_early": ended_early} if ended_early else {})
+        files.write_text(_path(directory), json.dumps(mark) + "\n")
     if not keeps_states:
         state_files.remove_all(os.path.dirname(_path(directory)))
 
