@@ -1,8 +1,8 @@
 """Remembers that a run is complete, so that its training states need not be kept.
 
-`training/complete.json` has the number of updates and, of a run that ended early, the reason. It is
-written once the last weights are on disk, and before the states are removed: a run that is killed in
-between has the one or the other.
+`training/complete.json` has the number of updates and, of a run that ended early, the reason. It
+is written once the last weights are on disk, and before the states are removed: a run that is
+killed in between has the one or the other.
 """
 
 import json
