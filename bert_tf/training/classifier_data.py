@@ -18,7 +18,9 @@ from bert_tf.tasks import registry, text_task
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
+from bert_tf.training import evaluation_schedule
 from bert_tf.training import inputs as run_inputs
+from bert_tf.training.grid import search
 from bert_tf.training.inputs import Inputs
 
 
@@ -51,21 +53,31 @@ class ClassifierData:
       task: with its labels.
       splits: from "train", "dev" or "test" to its sets, for what the options ask for.
       directory: --output_dir, which need not be on disk yet.
+      main_metric: the metric that decides which weights are the best.
     """
 
     inputs: Inputs[TextClassification]
     task: Task
     splits: Splits
     directory: model_directory.ModelDirectory
+    main_metric: str
 
 
 def main(options: Classifier) -> None:
     """Reads and checks everything, and only then loads TensorFlow and starts."""
+    if options.has_grid:
+        search.run(options, search.Script("classify", _deciding_metric, main))
+        return
     data = read(options)
 
     from bert_tf.training import classifier  # TensorFlow takes seconds to load
 
     classifier.run_on(data)
+
+
+def _deciding_metric(options: Classifier) -> str:
+    """Reads and checks what the options name; gives the metric that picks the best weights."""
+    return options.best_metric or read(options).task.main_metric
 
 
 def read(options: Classifier) -> ClassifierData:
@@ -144,6 +156,9 @@ def encode(
         do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
     )
     directory = run_inputs.prepare_directory(inputs, metadata)
+    main_metric = evaluation_schedule.deciding_metric(
+        options, directory.path, task.main_metric, (*task.metrics, "loss")
+    )
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits = {
         split: [
@@ -152,7 +167,7 @@ def encode(
         ]
         for split, named in sets.items()
     }
-    return ClassifierData(inputs, task, splits, directory)
+    return ClassifierData(inputs, task, splits, directory, main_metric)
 
 
 def _task(options: Classifier) -> Task:

@@ -15,6 +15,7 @@ from bert_tf.checkpoints.hub import presets
 from bert_tf.errors import InputError
 from bert_tf.options.stability import recipe_text
 from bert_tf.text import vocab
+from bert_tf.training.grid import plan as grid_plan
 
 # The options that decide the result of every kind of run, and so must not change on a restart.
 _DECIDING = tuple(
@@ -181,6 +182,7 @@ def prepare_directory(
         given.output_dir, inputs.config, inputs.vocab_file, metadata
     )
     if given.do_train:
+        grid_plan.refuse_single_run(directory.path)
         check_identity(directory.path, deciding_options(given), is_part=True)
     return directory
 

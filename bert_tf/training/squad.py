@@ -20,8 +20,6 @@ from bert_tf.training.resume import full_disk
 from bert_tf.training.squad_data import Questions, SquadData
 from bert_tf.training.step import objectives
 
-_MAIN_METRIC = "f1"  # decides which weights are the best
-
 
 def run(options: QuestionAnswering) -> None:
     """Runs what the flags ask for; see the module.
@@ -43,7 +41,7 @@ def run_on(given: SquadData) -> None:
         evaluate = None
         if questions and options.do_eval:
             evaluate = functools.partial(_evaluate, questions, options.predict_batch_size)
-        scores = finetune.train(run, given.rows, objectives.SPANS, _MAIN_METRIC, evaluate)
+        scores = finetune.train(run, given.rows, objectives.SPANS, squad_data.MAIN_METRIC, evaluate)
         if options.do_eval:
             finetune.write_results(options.output_dir, scores.results())
     if questions and (options.do_predict or not options.do_train):
@@ -77,7 +75,7 @@ def _answer(given: SquadData, questions: Questions) -> None:
     for weights in trained_weights.find(
         given.inputs,
         given.directory,
-        Scores(given.directory.path, _MAIN_METRIC),
+        Scores(given.directory.path, squad_data.MAIN_METRIC),
         with_last=options.do_eval and not options.do_train,
     ):
         predictions = _predict(questions, options.predict_batch_size, weights.predictor)

@@ -16,9 +16,12 @@ from bert_tf.examples.rows import Rows
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad, squad_metrics
 from bert_tf.text import vocab, wordpiece
+from bert_tf.training import evaluation_schedule
 from bert_tf.training import inputs as run_inputs
+from bert_tf.training.grid import search
 from bert_tf.training.inputs import Inputs
 
+MAIN_METRIC = "f1"  # decides which weights are the best
 _SHOWN_PROBLEMS = 5
 
 
@@ -30,21 +33,32 @@ class SquadData:
       rows: the windows to train on, with labels; None without training.
       questions: those to answer; None without evaluation and prediction.
       directory: --output_dir, which need not be on disk yet.
+      main_metric: the metric that decides which weights are the best.
     """
 
     inputs: Inputs[QuestionAnswering]
     rows: Rows | None
     questions: "Questions | None"
     directory: model_directory.ModelDirectory
+    main_metric: str
 
 
 def main(options: QuestionAnswering) -> None:
     """Reads and checks everything, and only then loads TensorFlow and starts."""
+    if options.has_grid:
+        search.run(options, search.Script("squad", _deciding_metric, main))
+        return
     data = read(options)
 
     from bert_tf.training import squad as training  # TensorFlow takes seconds to load
 
     training.run_on(data)
+
+
+def _deciding_metric(options: QuestionAnswering) -> str:
+    """Reads and checks what the options name; gives the metric that picks the best weights."""
+    read(options)
+    return options.best_metric or MAIN_METRIC
 
 
 def read(options: QuestionAnswering) -> SquadData:
@@ -63,13 +77,15 @@ def read(options: QuestionAnswering) -> SquadData:
         if path:
             files.require_file(path, flag)
     directory = run_inputs.prepare_directory(inputs, _metadata(options))
+    known = ("f1", "exact" if options.version_2_with_negative else "exact_match")
+    main_metric = evaluation_schedule.deciding_metric(options, directory.path, known[0], known)
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     rows = questions = None
     if options.do_train and options.train_file:
         rows = _training_rows(options.train_file, options, tokenizer)
     if (options.do_eval or options.do_predict) and options.predict_file:
         questions = Questions(options.predict_file, options, tokenizer)
-    return SquadData(inputs, rows, questions, directory)
+    return SquadData(inputs, rows, questions, directory, main_metric)
 
 
 def _metadata(options: QuestionAnswering) -> model_directory.ModelMetadata:

@@ -47,7 +47,7 @@ class Child:
                 stdin=subprocess.PIPE,  # closes when this process ends, see `__main__`
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONPATH": _search_path()} | environment,
+                env={**os.environ, "PYTHONPATH": _search_path(), **environment},
                 start_new_session=True,  # Ctrl-C is passed on once, by `ask_to_end`
             )
 

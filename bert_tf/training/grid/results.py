@@ -12,6 +12,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.formatting import number
 from bert_tf.options.grid import Value
+from bert_tf.tasks import metrics
 from bert_tf.training.grid.plan import PlannedRun, as_text, named
 
 JSON_NAME, TSV_NAME = "grid_results.json", "grid_results.tsv"
@@ -77,7 +78,7 @@ class Results:
     """The runs of a grid, in the order in which they were planned.
 
     Attributes:
-      main_metric: the metric that decides; higher is better.
+      main_metric: the metric that decides, see `metrics.more_is_better`.
     """
 
     main_metric: str
@@ -111,23 +112,28 @@ class Results:
 
     @property
     def best(self) -> Result | None:
-        """The run with the highest score, of equal ones the first; None if no run is complete."""
-        return max(self.complete, key=lambda run: _rank(self.score(run)), default=None)
+        """The run with the best score, of equal ones the first; None if no run is complete."""
+        return max(self.complete, key=lambda run: self._rank(self.score(run)), default=None)
 
     @property
     def points(self) -> list[Point]:
-        """The points with a complete run, the highest mean first."""
+        """The points with a complete run, the best mean first."""
         groups: dict[str, tuple[Mapping[str, Value], dict[int, float]]] = {}
         for run in self.complete:
             _, scores = groups.setdefault(named(run.values), (run.values, {}))
             scores[run.seed] = self.score(run)
         points = [Point(values, scores) for values, scores in groups.values()]
-        return sorted(points, key=lambda point: _rank(point.mean), reverse=True)
+        return sorted(points, key=lambda point: self._rank(point.mean), reverse=True)
 
+    def best_score(self, point: Point) -> float:
+        """That of the best of its runs."""
+        return max(point.scores.values(), key=self._rank)
 
-def _rank(score: float) -> float:
-    """What scores are compared by: NaN, as of a correlation with a constant, is the lowest."""
-    return -math.inf if math.isnan(score) else score
+    def _rank(self, score: float) -> float:
+        """What scores are compared by: NaN, as of a correlation with a constant, is the worst."""
+        if math.isnan(score):
+            return -math.inf
+        return score if metrics.more_is_better(self.main_metric) else -score
 
 
 def read(directory: str) -> Results | None:
@@ -154,14 +160,14 @@ def read(directory: str) -> Results | None:
 
 
 def _read(run: Mapping[str, Any]) -> Result:
-    metrics = {name: math.nan if x is None else x for name, x in run["metrics"].items()}
+    scores = {name: math.nan if x is None else x for name, x in run["metrics"].items()}
     names = [field.name for field in dataclasses.fields(Result)]
-    return Result(**{name: run[name] for name in names} | {"metrics": metrics})
+    return Result(**{name: run[name] for name in names} | {"metrics": scores})
 
 
 def _written(run: Result) -> dict[str, Any]:
-    metrics = {name: _or_none(value) for name, value in run.metrics.items()}
-    return dataclasses.asdict(run) | {"metrics": metrics}
+    scores = {name: _or_none(value) for name, value in run.metrics.items()}
+    return dataclasses.asdict(run) | {"metrics": scores}
 
 
 def _or_none(value: float | None) -> float | None:
@@ -182,7 +188,7 @@ def write(directory: str, results: Results) -> None:
                 "runs": len(point.scores),
                 "mean": _or_none(point.mean),
                 "standard_deviation": _or_none(point.deviation),
-                "best": _or_none(max(point.scores.values(), key=_rank)),
+                "best": _or_none(results.best_score(point)),
             }
             for point in results.points
         ],
@@ -200,10 +206,10 @@ def rows(results: Results) -> list[list[str]]:
     A run has its own scores, and mean and standard deviation of those of its point.
     """
     searched = list(dict.fromkeys(name for run in results.runs for name in run.values))
-    metrics = list(dict.fromkeys(name for run in results.complete for name in run.metrics))
+    scores = list(dict.fromkeys(name for run in results.complete for name in run.metrics))
     points = {named(point.values): point for point in results.points}
     of_point = [f"mean_{results.main_metric}", f"std_{results.main_metric}"]
-    found = [[*searched, "seed", *metrics, *of_point, "step", "seconds", "run", "error"]]
+    found = [[*searched, "seed", *scores, *of_point, "step", "seconds", "run", "error"]]
     for run in results.runs:
         point = points.get(named(run.values))
         spread = (point.mean, point.deviation) if point else (None, None)
@@ -211,7 +217,7 @@ def rows(results: Results) -> list[list[str]]:
             [
                 *(as_text(run.values[name]) for name in searched),
                 str(run.seed),
-                *(_full(run.metrics.get(name)) for name in metrics),
+                *(_full(run.metrics.get(name)) for name in scores),
                 *map(_full, spread),
                 str(run.step) if run.is_complete else "",
                 f"{run.seconds:.1f}",
@@ -227,7 +233,7 @@ def _full(value: float | None) -> str:
 
 
 def table(results: Results) -> str:
-    """The points for a terminal, the highest mean first: values, mean, deviation, every score."""
+    """The points for a terminal, the best mean first: values, mean, deviation, every score."""
     points = results.points
     searched = list(points[0].values) if points else []
     lines = [[*searched, "mean", "std", f"{results.main_metric} of each run"]]

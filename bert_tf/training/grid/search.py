@@ -232,7 +232,7 @@ def _finish(options: Any, script: Script, found: Results) -> None:
         best_model.place(directory, best.name)
         if not options.keep_all_runs:
             best_model.remove_others(directory, found)
-        print(f"Results, {found.main_metric} on the dev set, the highest mean first:")
+        print(f"Results, {found.main_metric} on the dev set, the best mean first:")
         print(results.table(found))
         print(
             f"Best run: {best.name}, {found.main_metric} {number(found.score(best))} after step "

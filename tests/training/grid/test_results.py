@@ -1,6 +1,7 @@
 """Means, deviations and the best run; files for programs, a table for people."""
 
 import csv
+import dataclasses
 import json
 import math
 import statistics
@@ -43,6 +44,15 @@ def test_the_best_run_need_not_be_of_the_best_point():
 def test_of_equal_runs_the_first_is_the_best():
     equal = Results("f1", [run(1, 1, 0.5), run(2, 1, 0.5)])
     assert equal.best is equal.runs[0]
+
+
+def test_of_a_loss_the_lowest_is_the_best():
+    found = Results("loss", [run(1, 1, 0.5), run(2, 1, 0.75)])
+    losses = [{"loss": 0.5}, {"loss": 0.25}]
+    pairs = zip(found.runs, losses, strict=True)
+    found = Results("loss", [dataclasses.replace(each, metrics=loss) for each, loss in pairs])
+    assert found.best is found.runs[1]
+    assert [point.mean for point in found.points] == [0.25, 0.5]
 
 
 def test_nan_is_never_the_best():
