@@ -15,7 +15,7 @@ from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.task import Task
 from bert_tf.training import classifier_data, finetune, setup, trained_weights
-from bert_tf.training.classifier_data import ClassifierData, Labelled, Splits
+from bert_tf.training.classifier_data import ClassifierData, Labelled
 from bert_tf.training.inputs import announce
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.predict import Predictor
@@ -34,12 +34,11 @@ def run(options: Classifier) -> None:
 @full_disk.explained
 def run_on(given: ClassifierData) -> None:
     """`run` on what was read and checked."""
-    inputs, task, data, directory = given.inputs, given.task, given.splits, given.directory
-    options = inputs.options
+    options = given.inputs.options
     strategy = setup.set_up_devices(options)
     announce(options)
     if options.do_train:
-        results = _train(setup.Run(inputs, strategy, directory), task, data)
+        results = _train(setup.Run(given.inputs, strategy, given.directory), given)
         if results:
             finetune.write_results(options.output_dir, results)
     if options.do_predict or not options.do_train:
@@ -52,7 +51,7 @@ def _use_trained(given: ClassifierData) -> None:
     """Evaluates weights that are there, unless the training has; predicts with the best ones."""
     options, task, data = given.inputs.options, given.task, given.splits
     is_evaluated = options.do_eval and not options.do_train
-    scores = Scores(given.directory.path, task.main_metric)
+    scores = Scores(given.directory.path, given.main_metric)
     results: dict[str, float] = {}
     for weights in trained_weights.find(
         given.inputs, given.directory, scores, with_last=is_evaluated
@@ -67,15 +66,15 @@ def _use_trained(given: ClassifierData) -> None:
         _predict(task, predictor, data["test"], options)
 
 
-def _train(run: setup.Run[TextClassification], task: Task, data: Splits) -> dict[str, float]:
+def _train(run: setup.Run[TextClassification], given: ClassifierData) -> dict[str, float]:
     """Trains to the end; returns the scores of the last and the best weights."""
-    options = run.inputs.options
+    options, task, data = run.inputs.options, given.task, given.splits
     (train_set,) = data["train"]
     rows = train_set.rows.head(options.max_train_examples)
     evaluate = None
     if options.do_eval:
         evaluate = functools.partial(_evaluate, task, data["dev"], options.eval_batch_size)
-    return finetune.train(run, rows, task, task.main_metric, evaluate).results("eval_")
+    return finetune.train(run, rows, task, given.main_metric, evaluate).results("eval_")
 
 
 def _evaluate(

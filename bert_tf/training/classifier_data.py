@@ -77,7 +77,7 @@ def main(options: Classifier) -> None:
 
 def _deciding_metric(options: Classifier) -> str:
     """Reads and checks what the options name; gives the metric that picks the best weights."""
-    return options.best_metric or read(options).task.main_metric
+    return read(options).main_metric
 
 
 def read(options: Classifier) -> ClassifierData:

@@ -41,7 +41,7 @@ def run_on(given: SquadData) -> None:
         evaluate = None
         if questions and options.do_eval:
             evaluate = functools.partial(_evaluate, questions, options.predict_batch_size)
-        scores = finetune.train(run, given.rows, objectives.SPANS, squad_data.MAIN_METRIC, evaluate)
+        scores = finetune.train(run, given.rows, objectives.SPANS, given.main_metric, evaluate)
         if options.do_eval:
             finetune.write_results(options.output_dir, scores.results())
     if questions and (options.do_predict or not options.do_train):
@@ -75,7 +75,7 @@ def _answer(given: SquadData, questions: Questions) -> None:
     for weights in trained_weights.find(
         given.inputs,
         given.directory,
-        Scores(given.directory.path, squad_data.MAIN_METRIC),
+        Scores(given.directory.path, given.main_metric),
         with_last=options.do_eval and not options.do_train,
     ):
         predictions = _predict(questions, options.predict_batch_size, weights.predictor)

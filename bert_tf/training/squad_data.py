@@ -21,7 +21,6 @@ from bert_tf.training import inputs as run_inputs
 from bert_tf.training.grid import search
 from bert_tf.training.inputs import Inputs
 
-MAIN_METRIC = "f1"  # decides which weights are the best
 _SHOWN_PROBLEMS = 5
 
 
@@ -57,8 +56,7 @@ def main(options: QuestionAnswering) -> None:
 
 def _deciding_metric(options: QuestionAnswering) -> str:
     """Reads and checks what the options name; gives the metric that picks the best weights."""
-    read(options)
-    return options.best_metric or MAIN_METRIC
+    return read(options).main_metric
 
 
 def read(options: QuestionAnswering) -> SquadData:
