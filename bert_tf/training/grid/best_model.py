@@ -20,6 +20,7 @@ _DESCRIPTION = (
     model_directory.CONFIG_FILE,
     model_directory.VOCAB_FILE,
     *("model.json", "eval_results.txt", "scores.jsonl", "evaluation.json"),
+    os.path.join("training", "identity.json"),
 )
 
 
