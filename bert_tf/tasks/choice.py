@@ -91,7 +91,8 @@ class Choice(Task[ChoiceExample]):
     ) -> list[str]:
         probabilities = _probabilities(examples, logits)
         answers = probabilities.argmax(axis=-1)
-        return predictions.write(directory, suffix, examples, answers, probabilities)
+        numbers = [str(number) for number in range(probabilities.shape[1])]
+        return predictions.write(directory, suffix, examples, answers, probabilities, numbers)
 
 
 def _probabilities(examples: Sequence[ChoiceExample], logits: Sequence[np.ndarray]) -> np.ndarray:

@@ -71,4 +71,4 @@ class Classification(TextTask):
     ) -> list[str]:
         probabilities = np.exp(log_softmax(np.stack(logits)))  # [N C]
         answers = [self.labels[i] for i in probabilities.argmax(axis=-1)]
-        return predictions.write(directory, suffix, examples, answers, probabilities)
+        return predictions.write(directory, suffix, examples, answers, probabilities, self.labels)

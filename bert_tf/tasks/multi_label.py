@@ -77,7 +77,7 @@ class MultiLabel(TextTask):
         answers = [
             self.separator.join(np.array(self.labels)[row >= _THRESHOLD]) for row in probabilities
         ]
-        return predictions.write(directory, suffix, examples, answers, probabilities)
+        return predictions.write(directory, suffix, examples, answers, probabilities, self.labels)
 
 
 def _sigmoid(logits: np.ndarray) -> np.ndarray:

@@ -138,8 +138,12 @@ class Tagging(Task[TokenExample]):
         rows: Rows,
         logits: Sequence[np.ndarray],
     ) -> list[str]:
-        answers = self._by_sentence(examples, _of_words(rows, logits))
-        return predictions.write_tags(directory, suffix, examples, answers)
+        probabilities = np.exp(log_softmax(_of_words(rows, logits)))  # [words C]
+        answers = self._by_sentence(examples, probabilities)
+        ends = np.cumsum([len(example.words) for example in examples])[:-1]
+        chances = np.split(probabilities.max(axis=-1), ends)
+        are_entities = any("-" in label for label in self.labels)
+        return predictions.write_tags(directory, suffix, examples, answers, chances, are_entities)
 
     def _by_sentence(self, examples: Sequence[TokenExample], scores: np.ndarray) -> list[list[str]]:
         """The tags with the highest scores [words C], by sentence."""

@@ -65,7 +65,8 @@ def test_files_of_a_regression(make_options, sts_b):
     scores = table(sts_b / "out/test_results.tsv")
     assert [len(row) for row in scores] == [1, 1, 1]
     named = table(sts_b / "out/predictions.tsv")
-    assert named[0] == ["index", "prediction"]
+    assert named[0] == ["index", "prediction", "text_a", "text_b"]
+    assert [row[2] for row in named[1:]] == sentences(3)
     assert [row[0] for row in named[1:]] == ["0", "1", "2"]
     assert [float(row[1]) for row in named[1:]] == [float(row[0]) for row in scores]
 
