@@ -6,13 +6,14 @@ gives the examples of a file.
 
 from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.readers.choice_layout import ChoiceLayout
-from bert_tf.examples.readers.formats import read_header
+from bert_tf.examples.readers.formats import ENDINGS, read_header
 from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
-from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout
+from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout, read_all
 from bert_tf.examples.readers.text_files import file_in, find_file, read_text
 from bert_tf.examples.readers.token_layout import TokenLayout
 
 __all__ = [
+    "ENDINGS",
     "ChoiceLayout",
     "Columns",
     "LabelReader",
@@ -25,6 +26,7 @@ __all__ = [
     "find_file",
     "number",
     "one_of",
+    "read_all",
     "read_header",
     "read_text",
     "several",

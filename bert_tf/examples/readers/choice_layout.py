@@ -6,7 +6,6 @@ from collections.abc import Callable
 from bert_tf.examples.labelled import ChoiceExample
 from bert_tf.examples.readers import formats, labels
 from bert_tf.examples.readers.cells import Cells
-from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.layouts import Layout, flat
 from bert_tf.examples.readers.tables import Column, Row
@@ -26,7 +25,6 @@ class ChoiceLayout(Layout[ChoiceExample]):
       right_choice: column of the right choice's text; `choices` are the wrong ones then. It is put
         at position (row number modulo number of choices), so that no position is right more often.
       row_id, weight: see `Columns`.
-      dialect: of TSV and CSV files.
     """
 
     context: tuple[Column, ...]
@@ -37,41 +35,25 @@ class ChoiceLayout(Layout[ChoiceExample]):
     right_choice: Column | None = None
     row_id: Column | None = None
     weight: Column | None = None
-    dialect: Dialect = DIALECT
 
-    def read(
-        self,
-        path: str,
-        read_label: LabelReader | None = None,
-        *,
-        is_test: bool = False,
-        is_quiet: bool = False,
+    def read_as_is(
+        self, path: str, read_label: LabelReader | None, *, is_test: bool, is_quiet: bool
     ) -> list[ChoiceExample]:
-        table = formats.read(path, self._wanted(is_test), self.dialect, is_quiet)
+        table = self.open(path, self._wanted(is_test), is_quiet)
         cells = Cells(table)
-        texts = [cells.texts(column) for column in self.context]
-        stem = cells.texts(self.stem)
-        choices = self._choices(cells)
+        context, choices = self._context(cells), self._choices(cells, is_test)
         label = None if is_test else self._label(cells)
-        right = None if is_test or self.right_choice is None else cells.texts(self.right_choice)
-        guid, weight = cells.guids(self.row_id), cells.weights(self.weight)
+        guid, weight = cells.guids(self.row_id), cells.weights(None if is_test else self.weight)
         examples = []
         for row in table.rows:
-            found, answer = choices(row), None
-            if right is not None:
-                position = row.row_index % (len(found) + 1)
-                found.insert(position, right(row) or "")
-                answer = str(position)
-            _check(cells, row, found)
+            found, answer = choices(row)
             if label is not None:
                 answer = label(row, len(found))
-            context = " ".join(filter(None, (text(row) for text in texts)))
-            if not context.strip():
-                raise cells.table.wrong(row, "the text in front of the choices is empty")
-            beginning = f"{stem(row)} " if self.stem is not None and stem(row) else ""
-            all_choices = tuple(beginning + choice for choice in found)
-            examples.append(ChoiceExample(guid(row), context, all_choices, answer, weight(row)))
+            examples.append(ChoiceExample(guid(row), context(row), found, answer, weight(row)))
         return examples
+
+    def has_ids(self, *, is_test: bool = False) -> bool:
+        return self.row_id is not None
 
     def fits(self, path: str, *, is_test: bool = False) -> bool:
         return formats.has_columns(path, self._wanted(is_test), self.dialect)
@@ -80,10 +62,43 @@ class ChoiceLayout(Layout[ChoiceExample]):
         answer = () if is_test else flat(self.label, self.right_choice, self.weight)
         return flat(self.context, self.stem, self.choices, *answer, self.row_id)
 
-    def _choices(self, cells: Cells) -> Callable[[Row], list[str]]:
+    def _context(self, cells: Cells) -> Callable[[Row], str]:
+        texts = [cells.texts(column) for column in self.context]
+
+        def read(row: Row) -> str:
+            context = " ".join(filter(None, (text(row) for text in texts)))
+            if not context.strip():
+                raise cells.table.wrong(row, "the text in front of the choices is empty")
+            return context
+
+        return read
+
+    def _choices(
+        self, cells: Cells, is_test: bool
+    ) -> Callable[[Row], tuple[tuple[str, ...], str | None]]:
+        """A function from a row to its choices and, by `right_choice`, the right one's number."""
+        listed, stem = self._listed(cells), cells.texts(self.stem)
+        right = None if is_test or self.right_choice is None else cells.texts(self.right_choice)
+
+        def read(row: Row) -> tuple[tuple[str, ...], str | None]:
+            found, answer = listed(row), None
+            if right is not None:
+                position = row.row_index % (len(found) + 1)
+                found.insert(position, right(row) or "")
+                answer = str(position)
+            _check(cells, row, found)
+            beginning = stem(row)
+            return tuple(
+                f"{beginning} {choice}" if beginning else choice for choice in found
+            ), answer
+
+        return read
+
+    def _listed(self, cells: Cells) -> Callable[[Row], list[str]]:
+        """A function from a row to what `choices` hold, without empty ones at the end."""
         if len(self.choices) == 1:
-            listed = cells.lists(self.choices[0])
-            return lambda row: list(listed(row))
+            in_a_list = cells.lists(self.choices[0])
+            return lambda row: list(in_a_list(row))
         columns = [cells.texts_or_nothing(column) for column in self.choices]
 
         def read(row: Row) -> list[str]:

@@ -18,8 +18,8 @@ from bert_tf.examples.readers import arrow_files, delimited, json_files, text_fi
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.tables import Column, Table
 
-# What a data set's files may end in, the most common first.
-ENDINGS = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+# What a data set's files may end in; "" is a directory.
+ENDINGS = (".tsv", ".csv", ".jsonl", ".json", ".parquet", "")
 
 
 def read(path: str, columns: Sequence[Column], dialect: Dialect, is_quiet: bool = False) -> Table:

@@ -2,9 +2,12 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Mapping
+import glob
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Example, Label, TextExample
 from bert_tf.examples.readers import formats, labels
 from bert_tf.examples.readers.cells import Cells
@@ -12,15 +15,30 @@ from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.tables import Column, Row, Table
 
-TEXT_B = "text_b"  # the column of second texts in a user's own data, unless it is named
-
 AnyExample = TypeVar("AnyExample", bound=Example)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout(abc.ABC, Generic[AnyExample]):
-    """What the columns of a task's files mean."""
+    """What the columns of a task's files mean.
 
-    @abc.abstractmethod
+    Attributes:
+      dialect: of TSV and CSV files.
+      alternatives: layouts that files may have instead. A file is read by the first one whose
+        columns it has, this one before the others.
+      set_column: column that tells the sets of one file apart, such as languages; see `of_set`.
+    """
+
+    dialect: Dialect = DIALECT
+    alternatives: "tuple[Layout[AnyExample], ...]" = ()
+    set_column: Column | None = None
+    set_name: str | None = None
+
+    def of_set(self, set_name: str) -> "Layout[AnyExample]":
+        """This layout, reading of files with a `set_column` only the rows of that set."""
+        others = tuple(layout.of_set(set_name) for layout in self.alternatives)
+        return dataclasses.replace(self, set_name=set_name, alternatives=others)
+
     def read(
         self,
         path: str,
@@ -40,10 +58,66 @@ class Layout(abc.ABC, Generic[AnyExample]):
         Raises:
           InputError: a file, a row or a label is not as wanted; the message has file and line.
         """
+        layout: Layout[AnyExample] = self
+        if self.alternatives and not self.fits(path, is_test=is_test):
+            fitting = (each for each in self.alternatives if each.fits(path, is_test=is_test))
+            layout = next(fitting, self)
+        return layout.read_as_is(path, read_label, is_test=is_test, is_quiet=is_quiet)
+
+    @abc.abstractmethod
+    def read_as_is(
+        self, path: str, read_label: LabelReader | None, *, is_test: bool, is_quiet: bool
+    ) -> list[AnyExample]:
+        """Reads a file by this layout and none of its `alternatives`; see `read`."""
 
     @abc.abstractmethod
     def fits(self, path: str, *, is_test: bool = False) -> bool:
         """Whether a file has the columns of this layout, as far as its first row tells."""
+
+    @abc.abstractmethod
+    def has_ids(self, *, is_test: bool = False) -> bool:
+        """Whether files have a column of ids; else the guids are numbers from 0."""
+
+    def open(self, path: str, columns: Sequence[Column], is_quiet: bool) -> Table:
+        """The table of a file, with the rows of the set alone.
+
+        Raises:
+          InputError: see `formats.read`.
+        """
+        wanted = [*columns, *flat(self.set_column)]
+        table = formats.read(path, wanted, self.dialect, is_quiet)
+        if self.set_column is None or self.set_name is None:
+            return table
+        cell = Cells(table).texts(self.set_column)
+        rows = [row for row in table.rows if cell(row) == self.set_name]
+        return dataclasses.replace(table, rows=rows)
+
+
+def read_all(
+    layout: Layout[AnyExample],
+    pattern: str,
+    read_label: LabelReader | None,
+    *,
+    is_test: bool = False,
+    is_quiet: bool = False,
+) -> list[AnyExample]:
+    """Reads a file, or the files of a pattern with `*`, `?` or `[...]` in order of their names.
+
+    Raises:
+      InputError: no file matches; see `Layout.read`.
+    """
+    if os.path.exists(pattern) or not glob.has_magic(pattern):
+        return layout.read(pattern, read_label, is_test=is_test, is_quiet=is_quiet)
+    if not (paths := sorted(glob.glob(pattern))):
+        raise InputError(f"No file matches {pattern}.")
+    found = [
+        example
+        for path in paths
+        for example in layout.read(path, read_label, is_test=is_test, is_quiet=is_quiet)
+    ]
+    if layout.has_ids(is_test=is_test):
+        return found
+    return [dataclasses.replace(example, guid=str(i)) for i, example in enumerate(found)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,14 +160,12 @@ class TextLayout(Layout[TextExample]):
     Attributes:
       columns: of train and dev files.
       test_columns: of test files; mostly without labels.
-      dialect: of TSV and CSV files.
       renamed_labels: from a label of the files to the task's name for it.
       refuses_empty_text: whether a row with a label and an empty text is an error.
     """
 
     columns: Columns
     test_columns: Columns
-    dialect: Dialect = DIALECT
     renamed_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     refuses_empty_text: bool = False
 
@@ -102,25 +174,11 @@ class TextLayout(Layout[TextExample]):
         """1 for single texts, 2 for pairs."""
         return 1 if self.columns.text_b is None else 2
 
-    def with_num_texts(self, num_texts: int) -> "TextLayout":
-        """This layout with 1 or 2 texts in each row; the second one is `TEXT_B`."""
-        text_b = (self.columns.text_b or TEXT_B) if num_texts == 2 else None
-        return dataclasses.replace(
-            self,
-            columns=dataclasses.replace(self.columns, text_b=text_b),
-            test_columns=dataclasses.replace(self.test_columns, text_b=text_b),
-        )
-
-    def read(
-        self,
-        path: str,
-        read_label: LabelReader | None = None,
-        *,
-        is_test: bool = False,
-        is_quiet: bool = False,
+    def read_as_is(
+        self, path: str, read_label: LabelReader | None, *, is_test: bool, is_quiet: bool
     ) -> list[TextExample]:
         columns = self.test_columns if is_test else self.columns
-        table = formats.read(path, columns.wanted, self.dialect, is_quiet)
+        table = self.open(path, columns.wanted, is_quiet)
         cells = Cells(table)
         text_a, text_b = cells.texts(columns.text_a), cells.texts(columns.text_b)
         label = self._labels(cells, columns, read_label)
@@ -136,6 +194,9 @@ class TextLayout(Layout[TextExample]):
     def fits(self, path: str, *, is_test: bool = False) -> bool:
         wanted = (self.test_columns if is_test else self.columns).wanted
         return formats.has_columns(path, wanted, self.dialect)
+
+    def has_ids(self, *, is_test: bool = False) -> bool:
+        return (self.test_columns if is_test else self.columns).row_id is not None
 
     def _labels(
         self, cells: Cells, columns: Columns, read_label: LabelReader | None

@@ -31,7 +31,7 @@ class Table:
       path: of the file.
       names: of its columns; None where it has no header.
       width: number of columns.
-      rows: at least one.
+      rows: as a file is read at least one.
       counts: what `Row.number` is, "line" or "row".
       hint: what may be wrong if a column is missing; "" for nothing to say.
     """
@@ -74,7 +74,7 @@ class Table:
         """A function from a row to its cell in a column that `require` has checked."""
         if self.names is None:
             index = int(column)
-        elif isinstance(self.rows[0].cells, list):
+        elif not self.rows or isinstance(self.rows[0].cells, list):
             index = list(self.names).index(str(column))
         else:
             return self._value_of(str(column))

@@ -15,21 +15,29 @@ def find_file(directory: str, *names: str) -> str:
     """
     if not directory or not os.path.isdir(directory):
         raise InputError(
-            f"--data_dir={directory} is not a directory; it must hold {' or '.join(names)}."
+            f"--data_dir={directory} is not a directory; it must hold {_listed(names)}."
         )
     for name in names:
         if path := file_in(directory, name):
             return path
     held = ", ".join(sorted(os.listdir(directory))[:20]) or "nothing"
-    wanted = " or ".join(names) + (f" (or {names[0]}.gz)" if len(names) == 1 else "")
+    wanted = _listed(names) + (f" (or {names[0]}.gz)" if len(names) == 1 else "")
     raise InputError(f"{wanted} is not in --data_dir={directory}, which holds: {held}.")
 
 
+def _listed(names: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def file_in(directory: str, name: str) -> str | None:
-    """The path of `name` in a directory, or of NAME.gz where only that is there; else None."""
+    """The path of `name` in a directory, or of NAME.gz where only that is there; else None.
+
+    A name without an ending may be that of a directory, such as a saved data set.
+    """
     for candidate in (name, f"{name}.gz"):
-        if os.path.isfile(os.path.join(directory, candidate)):
-            return os.path.join(directory, candidate)
+        path = os.path.join(directory, candidate)
+        if os.path.isfile(path) or (not ending(name) and os.path.isdir(path)):
+            return path
     return None
 
 

@@ -7,7 +7,6 @@ from bert_tf.errors import InputError
 from bert_tf.examples.labelled import TokenExample
 from bert_tf.examples.readers import conll, formats, tag_schemes
 from bert_tf.examples.readers.cells import Cells
-from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.layouts import Layout, flat
 from bert_tf.examples.readers.tables import Column, Row
@@ -30,7 +29,6 @@ class TokenLayout(Layout[TokenExample]):
       test_has_tags: whether the tags of a test file are read, if it has the column.
       document: of a table: column that tells documents apart, for the words around a sentence.
       row_id, weight: of a table: see `Columns`.
-      dialect: of TSV and CSV files.
     """
 
     words: Column = 0
@@ -40,21 +38,18 @@ class TokenLayout(Layout[TokenExample]):
     document: Column | None = None
     row_id: Column | None = None
     weight: Column | None = None
-    dialect: Dialect = DIALECT
 
-    def read(
-        self,
-        path: str,
-        read_label: LabelReader | None = None,
-        *,
-        is_test: bool = False,
-        is_quiet: bool = False,
+    def read_as_is(
+        self, path: str, read_label: LabelReader | None, *, is_test: bool, is_quiet: bool
     ) -> list[TokenExample]:
         has_tags = read_label is not None and (self.test_has_tags or not is_test)
         check = _TagChecker(read_label) if has_tags and read_label else None
         if isinstance(self.words, str):
-            return list(self._from_table(path, check, is_quiet))
+            return list(self._from_table(path, check, is_test, is_quiet))
         return list(self._from_conll(path, check, is_test))
+
+    def has_ids(self, *, is_test: bool = False) -> bool:
+        return self.row_id is not None
 
     def fits(self, path: str, *, is_test: bool = False) -> bool:
         if not isinstance(self.words, str):
@@ -83,14 +78,15 @@ class TokenLayout(Layout[TokenExample]):
             yield TokenExample(str(index), all_words[index], found, *around[index])
 
     def _from_table(
-        self, path: str, check: "_TagChecker | None", is_quiet: bool
+        self, path: str, check: "_TagChecker | None", is_test: bool, is_quiet: bool
     ) -> Iterator[TokenExample]:
         tags_column = self.tags if check else None
-        wanted = flat(self.words, tags_column, self.document, self.row_id, self.weight)
-        table = formats.read(path, wanted, self.dialect, is_quiet)
+        weight_column = None if is_test else self.weight
+        wanted = flat(self.words, tags_column, self.document, self.row_id, weight_column)
+        table = self.open(path, wanted, is_quiet)
         cells = Cells(table)
         words_of, tags_of = cells.lists(self.words), cells.lists(self.tags) if check else None
-        guid, weight = cells.guids(self.row_id), cells.weights(self.weight)
+        guid, weight = cells.guids(self.row_id), cells.weights(weight_column)
         document = cells.texts(self.document)
         all_words = [words_of(row) for row in table.rows]
         around = _around(all_words, [document(row) for row in table.rows])
