@@ -52,7 +52,12 @@ END_POSITIONS = Feature("end_positions", "end_positions", "B")
 # In batches for training, next to the features: int32 [B], the position of each row in the global
 # batch. Dropout masks belong to it.
 ROW_NUMBERS = "row_numbers"
+# In batches of static shape: an int32 scalar for each micro-batch, the index of its length among
+# the lengths that micro-batches may have.
+LENGTH_BUCKET = "length_bucket"
 
 ENCODER_INPUTS = (WORD_IDS, MASK, TYPE_IDS)
+# The last axis of these is T.
+PER_TOKEN = (*ENCODER_INPUTS, SEQUENCE_IDS, TOKEN_LABEL_IDS)
 MASKED_LM = (MASKED_LM_POSITIONS, MASKED_LM_IDS, MASKED_LM_WEIGHTS)
 PRETRAINING = (*ENCODER_INPUTS, *MASKED_LM, NEXT_SENTENCE_LABELS)

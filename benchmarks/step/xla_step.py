@@ -156,7 +156,6 @@ def new_batch(case):
     import numpy as np
 
     from bert_tf import features
-    from bert_tf.records.read import micro_batches
 
     rng = np.random.default_rng(3)
     shape = (case.num_micro_batches, case.num_rows // case.num_micro_batches)
@@ -172,7 +171,7 @@ def new_batch(case):
         "masked_lm_weights": np.ones(slots, np.float32),
         "next_sentence_labels": np.zeros(shape, np.int32),
         features.ROW_NUMBERS: row_numbers,
-        micro_batches.BUCKET: np.full(case.num_micro_batches, len(case.lengths), np.int32),
+        features.LENGTH_BUCKET: np.full(case.num_micro_batches, len(case.lengths), np.int32),
     }
 
 

@@ -5,7 +5,7 @@ drawn at random, as in the paper, then cut into micro-batches of similar length 
 summed: the same update, fewer positions. Prediction sorts all rows by length.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -57,6 +57,26 @@ def epoch_order(num_rows: int, random_seed: int, epoch: int) -> Ints:
     return np.random.default_rng([random_seed, epoch]).permutation(num_rows)
 
 
+def batch_indices(
+    num_rows: int, *, batch_size: int, random_seed: int, first_step: int = 0
+) -> Iterator[Ints]:
+    """Yields the rows of each training batch without end, from step number `first_step` on.
+
+    The last batch of an epoch is short where the rows do not fill it.
+
+    Args:
+      batch_size: rows of a batch over all replicas.
+      random_seed: of the order.
+      first_step: batches to leave out, so that a restart gives those that are left.
+    """
+    epoch, position = divmod(first_step, -(-num_rows // batch_size))
+    while True:
+        order = epoch_order(num_rows, random_seed, epoch)
+        for start in range(position * batch_size, num_rows, batch_size):
+            yield order[start : start + batch_size]
+        epoch, position = epoch + 1, 0
+
+
 def training_batches(
     rows: Rows,
     *,
@@ -65,35 +85,29 @@ def training_batches(
     replicas: int,
     num_micro_batches: int,
     first_step: int,
+    here: Sequence[int] | None = None,
 ) -> Iterator[list[tuple[Batch, ...]]]:
-    """Yields training batches without end, from step number `first_step` on.
-
-    The last batch of an epoch is short where the rows do not fill it.
+    """Yields training batches without end.
 
     Args:
       rows: with labels.
-      batch_size: rows of a batch over all replicas.
-      random_seed: of the order.
+      batch_size, random_seed, first_step: see `batch_indices`.
       replicas: their number.
       num_micro_batches: of similar length, for each replica.
-      first_step: batches to leave out, so that a restart gives those that are left.
+      here: numbers of the replicas to make micro-batches for; None: all.
 
     Yields:
       for each replica, a tuple of micro-batches: `Rows.batch` with `features.ROW_NUMBERS`.
     """
-    per_epoch = -(-len(rows) // batch_size)
     lengths = rows.lengths
-    epoch, position = divmod(first_step, per_epoch)
-    while True:
-        order = epoch_order(len(rows), random_seed, epoch)
-        for start in range(position * batch_size, len(rows), batch_size):
-            indices = order[start : start + batch_size]
-            shares = share_out(lengths[indices], replicas, num_micro_batches)
-            yield [
-                tuple(_micro_batch(rows, indices, positions) for positions in micro_batches)
-                for micro_batches in shares
-            ]
-        epoch, position = epoch + 1, 0
+    for indices in batch_indices(
+        len(rows), batch_size=batch_size, random_seed=random_seed, first_step=first_step
+    ):
+        shares = share_out(lengths[indices], replicas, num_micro_batches)
+        yield [
+            tuple(_micro_batch(rows, indices, positions) for positions in shares[replica])
+            for replica in (range(replicas) if here is None else here)
+        ]
 
 
 def _micro_batch(rows: Rows, indices: Ints, positions: Ints) -> Batch:

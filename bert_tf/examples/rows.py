@@ -84,6 +84,11 @@ class Rows:
             return lengths
         return np.maximum.reduceat(lengths, self._first_sequences)
 
+    @property
+    def num_sequences(self) -> int | None:
+        """W, the most sequences that a row has; None: a row is one sequence."""
+        return None if self.group_sizes is None else int(self.group_sizes.max(initial=1))
+
     def batch(self, indices: Ints) -> Batch:
         """The rows of those numbers, padded to the longest of them.
 

@@ -9,7 +9,6 @@ import tensorflow as tf
 from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.modeling import models
-from bert_tf.records.read import micro_batches
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW
@@ -85,7 +84,7 @@ def shares(number, num_replicas=1, is_packed=False):
     rows = np.arange(num_rows).reshape(NUM_MICRO_BATCHES, num_replicas, -1).swapaxes(0, 1)
     return [
         {name: values[mine].astype(values.dtype) for name, values in batch.items()}
-        | {micro_batches.BUCKET: np.arange(NUM_MICRO_BATCHES, dtype=np.int32)}
+        | {features.LENGTH_BUCKET: np.arange(NUM_MICRO_BATCHES, dtype=np.int32)}
         for mine in rows
     ]
 

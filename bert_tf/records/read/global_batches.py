@@ -125,7 +125,7 @@ class Reader:
 
         Returns:
           dataset of dicts from model name to [K b], [K b T] or [K b P], with
-          `features.ROW_NUMBERS` int32 [K b] and `micro_batches.BUCKET` int32 [K]. Those of the
+          `features.ROW_NUMBERS` int32 [K b] and `features.LENGTH_BUCKET` int32 [K]. Those of the
           replicas follow one another, as `tf.distribute.Strategy.distribute_datasets_from_function`
           wants them.
         """

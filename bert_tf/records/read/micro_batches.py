@@ -14,11 +14,7 @@ import tensorflow as tf
 
 from bert_tf import features
 
-# In addition to the features of a micro-batch: the index of its length among the buckets, an int32
-# scalar.
-BUCKET = "length_bucket"
-
-_PER_TOKEN = {feature.name for feature in (*features.ENCODER_INPUTS, features.SEQUENCE_IDS)}
+_PER_TOKEN = {feature.name for feature in features.PER_TOKEN}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,14 +82,14 @@ class Cut:
 
         Returns:
           dict of [R K b ...], with `features.ROW_NUMBERS`, positions in the sorted batch, and
-          `BUCKET` int32 [R K].
+          `features.LENGTH_BUCKET` int32 [R K].
         """
         shape = self.positions.shape
         shares = {
             name: tf.reshape(values, [*shape, *values.shape[1:]]) for name, values in batch.items()
         }
         shares[features.ROW_NUMBERS] = tf.constant(self.positions)
-        return shares | {BUCKET: tf.broadcast_to(buckets, shape[:2])}
+        return shares | {features.LENGTH_BUCKET: tf.broadcast_to(buckets, shape[:2])}
 
 
 def buckets(lengths: Iterable[int], max_seq_length: int) -> tuple[int, ...]:
@@ -114,14 +110,14 @@ def shortened(micro_batch: dict[str, tf.Tensor], length: int) -> dict[str, tf.Te
     """A micro-batch cut to the length of its bucket.
 
     Args:
-      micro_batch: dict of [b T] and others; or [K b T], K micro-batches of one bucket.
+      micro_batch: dict of [b T], [b W T] and others; or [K b T], K micro-batches of one bucket.
       length: tokens.
 
     Returns:
-      dict of [b length] and others, without `BUCKET`.
+      dict of [b length] and others, without `features.LENGTH_BUCKET`.
     """
     return {
         name: values[..., :length] if name in _PER_TOKEN else values
         for name, values in micro_batch.items()
-        if name != BUCKET
+        if name != features.LENGTH_BUCKET
     }

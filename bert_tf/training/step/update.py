@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.modeling import dropout
-from bert_tf.records.read.micro_batches import BUCKET, shortened
+from bert_tf.records.read.micro_batches import shortened
 from bert_tf.training.optimization.optimizer import Optimizer
 from bert_tf.training.step.objectives import Objective, SumAndCount
 
@@ -166,7 +166,7 @@ class Update:
             lambda length=length: self._differentiate(shortened(micro_batch, length), seed, counts)
             for length in lengths
         ]
-        bucket = micro_batch[BUCKET]
+        bucket = micro_batch[features.LENGTH_BUCKET]
         return branches[0]() if len(branches) == 1 else tf.switch_case(bucket, branches)
 
     def _differentiate(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf import features
 from bert_tf.records.read import micro_batches
 
 
@@ -86,14 +87,14 @@ def test_a_micro_batch_is_cut_inside_a_compiled_step():
             shortened = micro_batches.shortened(micro_batch, length)
             assert shortened["input_word_ids"].shape == (2, length)
             assert shortened["masked_lm_ids"].shape == (2, 3)
-            assert micro_batches.BUCKET not in shortened
+            assert features.LENGTH_BUCKET not in shortened
             return lambda: tf.size(shortened["input_word_ids"])
 
         branches = [branch(length) for length in lengths]
-        return tf.switch_case(micro_batch[micro_batches.BUCKET], branches)
+        return tf.switch_case(micro_batch[features.LENGTH_BUCKET], branches)
 
     micro_batch = {"input_word_ids": tf.ones([2, 11], tf.int32), "masked_lm_ids": tf.ones([2, 3])}
     for bucket, length in enumerate(lengths):
         assert (
-            num_positions(micro_batch | {micro_batches.BUCKET: tf.constant(bucket)}) == 2 * length
+            num_positions(micro_batch | {features.LENGTH_BUCKET: tf.constant(bucket)}) == 2 * length
         )
