@@ -86,6 +86,11 @@ COMMANDS = {
         "bert_tf.training.classifier_data:main",
         help_notes="bert_tf.tasks.registry:overview",
     ),
+    "submission": Command(
+        "Collect predictions of the tasks of GLUE in a file for its server.",
+        "bert_tf.options:Submission",
+        "bert_tf.tasks.submission:main",
+    ),
     "squad": Command(
         "Fine-tune BERT to answer questions from a passage (SQuAD).",
         "bert_tf.options:QuestionAnswering",

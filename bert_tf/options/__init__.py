@@ -9,6 +9,7 @@ from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingDat
 from bert_tf.options.devices import Devices
 from bert_tf.options.extraction import FeatureExtraction
 from bert_tf.options.grid import GridSearch
+from bert_tf.options.submission import Submission
 from bert_tf.options.training import (
     Classifier,
     FineTuning,
@@ -29,6 +30,7 @@ __all__ = [
     "PreTraining",
     "PretrainingData",
     "QuestionAnswering",
+    "Submission",
     "TextClassification",
     "TextInput",
     "Training",

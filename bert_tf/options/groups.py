@@ -35,6 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("eval_steps", "best_metric", "early_stopping_patience", "early_stopping_min_delta"),
         *("max_predict_examples", "n_best_size", "max_answer_length"),
         *("null_score_diff_threshold", "verbose_logging"),
+        *("submission_file", "fill_missing", "wnli_majority"),
     ),
     "Saving and logging": ("save_checkpoints_steps", "keep_training_state", "log_steps"),
     "Speed and memory": (
