@@ -61,6 +61,29 @@ def test_every_type():
     ]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Filled(Options):
+    """Options of which some follow from others unless they are given."""
+
+    @classmethod
+    def filled_in(cls, given):
+        return {"steps": 3, **given} if given.get("name") == "short" else dict(given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [((), 7), (("--name=short",), 3), (("--name=short", "--steps=7"), 7), (("--steps=5",), 5)],
+)
+def test_a_class_may_fill_in_what_is_not_given(arguments, steps):
+    flag_values = flags.FlagValues()
+    flagging.define(Filled, flag_values)
+    flag_values(["program", "--data_dir=d", *arguments])
+    assert flagging.read(Filled, flag_values).steps == steps
+    given = dict(argument.lstrip("-").split("=") for argument in arguments)
+    given |= {"steps": int(given["steps"])} if "steps" in given else {}
+    assert flagging.make(Filled, {"data_dir": "d"} | given).steps == steps
+
+
 @pytest.mark.parametrize("text", ["true", "True", "1"])
 def test_ways_to_say_true(text):
     assert parse("--data_dir=d", "--nolower", f"--lower={text}").lower is True

@@ -60,3 +60,28 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_way_out(tmp_path, conten
     wanted = rf"training/identity.json {what}.*remove the file and run the command again"
     with pytest.raises(InputError, match=wanted):
         identity.differences(str(path), {"seed": 3})
+
+
+def test_what_earlier_runs_lack_has_the_value_they_were_made_with(tmp_path):
+    path = str(tmp_path / "identity.json")
+    identity.keep(path, {"seed": 3})
+    now = {"seed": 3, "layer_lr_decay": 1.0, "reinit_layers": None}
+    assert identity.differences(path, now) == []
+    assert identity.differences(path, now | {"layer_lr_decay": 0.9}, is_part=True) == [
+        "layer_lr_decay is 1.0 there and 0.9 here"
+    ]
+    assert identity.differences(path, {"seed": 3}) == []  # pre-training has no such options
+
+
+def test_an_entry_is_read(tmp_path):
+    path = str(tmp_path / "identity.json")
+    assert identity.value(path, "best_metric") is None
+    identity.keep(path, {"best_metric": "loss"})
+    assert [identity.value(path, name) for name in ("best_metric", "seed")] == ["loss", None]
+
+
+def test_other_weights_to_decay_towards_are_explained(tmp_path):
+    path = str(tmp_path / "identity.json")
+    identity.keep(path, {"anchors_sha256": "a"})
+    (difference,) = identity.differences(path, {"anchors_sha256": "b"})
+    assert difference.startswith("the weights of --init_checkpoint are others now")

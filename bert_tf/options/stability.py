@@ -124,7 +124,7 @@ def _check_start(options: Any) -> None:
     needing = [
         name
         for name in ("reinit_layers", "freeze_layers", "weight_decay_to_start")
-        if getattr(options, name) not in (None, False)
+        if getattr(options, name) is not None and getattr(options, name) is not False
     ]
     if needing and options.do_train and not options.init_checkpoint:
         name = needing[0]

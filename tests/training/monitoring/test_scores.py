@@ -29,6 +29,16 @@ def test_add_tells_whether_it_is_the_best_so_far_the_earlier_of_equals(tmp_path)
     assert found == [True, True, False, False, True]
 
 
+@pytest.mark.parametrize("metric", ["loss", "mean_squared_error"])
+def test_of_a_loss_the_lowest_is_the_best(tmp_path, metric):
+    scores = Scores(tmp_path, metric)
+    values = (2.0, 1.5, 1.5, 1.75, 1.25)
+    found = [scores.add(step, {metric: each}) for step, each in enumerate(values, start=1)]
+    assert found == [True, True, False, False, True]
+    scores.forget_after(4)
+    assert scores.best["step"] == 2
+
+
 def test_best_and_last(scores):
     assert scores.best == {"step": 20, "f1": 0.75, "loss": 2.0}
     assert scores.last == {"step": 40, "f1": 0.75, "loss": 4.0}

@@ -52,6 +52,25 @@ def test_without_the_mark_the_log_says_how_many_updates_there_were(run):
     assert completion.num_updates(run) == 6
 
 
+def test_a_run_that_ended_early_is_complete_with_fewer_updates(run):
+    assert completion.early_end(run) is None
+    completion.finish(run, 6, keeps_states=False, ended_early="f1 did not rise")
+    assert completion.early_end(run) == 6
+    assert completion.is_complete(run, 6) and not completion.is_complete(run, 9)
+    wanted = "complete after step 6; it ended early, because f1 did not rise. "
+    assert wanted in completion.message(str(run), 6)
+    completion.finish(run, 6, keeps_states=False)  # as the next start does
+    assert completion.early_end(run) == 6
+    (run / "last").rmdir()
+    assert completion.early_end(run) is None
+
+
+def test_a_run_that_made_every_update_did_not_end_early(run):
+    completion.finish(run, 6, keeps_states=False)
+    assert completion.early_end(run) is None
+    assert "ended early" not in completion.message(str(run), 6)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"step": "x"}'])
 def test_a_mark_that_cannot_be_read_is_none(run, text):
     (run / "training" / completion.NAME).write_text(text)
