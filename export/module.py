@@ -7,6 +7,7 @@ import tensorflow as tf
 from bert_tf import features
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.modeling.models import ClassifierModel
+from bert_tf.tasks.text_task import TextTask
 from bert_tf.text.graph import GraphTokenizer
 from export import chunks
 
@@ -27,6 +28,7 @@ class ServingModule(tf.Module):
     dimension. A classifier has the attribute `labels`, a variable: string [C].
 
     Args:
+      task: what the model answers.
       directory: describes the model; its metadata has the number of texts and the labels.
       labels_file: path of a file with one label per line; None for a regression.
       max_seq_length: tokens per example, special tokens included.
@@ -36,6 +38,7 @@ class ServingModule(tf.Module):
     def __init__(
         self,
         model: ClassifierModel,
+        task: TextTask,
         directory: ModelDirectory,
         labels_file: str | None,
         max_seq_length: int,
@@ -50,7 +53,7 @@ class ServingModule(tf.Module):
             # A saved object keeps variables, assets and functions; constants are lost.
             self.labels = tf.Variable(directory.metadata.labels, trainable=False)
         self._logits = lambda batch: model(batch, training=False)["logits"]
-        self._metadata = directory.metadata
+        self._task, self._metadata = task, directory.metadata
         self._vocabulary = directory.vocabulary
         self._max_seq_length = max_seq_length
         self._chunk_rows = chunk_rows
@@ -112,13 +115,4 @@ class ServingModule(tf.Module):
         logits = chunks.compute(
             rows, self._logits, self._metadata.num_outputs, self._chunk_rows
         )  # [B C]
-        if self._metadata.kind == "regress":
-            return {"score": logits[:, 0], "logits": logits}
-        labels = tf.constant(self._metadata.labels)  # [C]
-        return {
-            "label": tf.gather(labels, tf.argmax(logits, axis=1)),  # [B]
-            # The order of the probabilities, in every row: TensorFlow Serving answers rows.
-            "labels": tf.tile(labels[tf.newaxis], [tf.shape(logits)[0], 1]),  # [B C]
-            "probabilities": tf.nn.softmax(logits),  # [B C]
-            "logits": logits,
-        }
+        return self._task.answer(logits)

@@ -6,9 +6,9 @@ from bert_tf import commands, files, progress
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
+from bert_tf.tasks import registry
+from bert_tf.tasks.text_task import TextTask
 from export.options import Export
-
-EXPORTABLE = ("classify", "regress")
 
 
 def run(options: Export) -> None:
@@ -44,11 +44,11 @@ def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
       InputError: the model is of another kind, or the length does not fit it.
     """
     metadata = directory.metadata
-    if metadata.kind not in EXPORTABLE:
+    if not isinstance(registry.of_model(metadata), TextTask):
         raise InputError(
             f"--model_dir={directory.path} holds a model of kind {metadata.kind!r} "
-            f"(task {metadata.task!r}); exportable kinds: {', '.join(EXPORTABLE)}, which "
-            "run_classifier.py trains."
+            f"(task {metadata.task!r}). Models of one or two texts can be exported, which "
+            "run_classifier.py trains to answer with a label, several labels or a number."
         )
     max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length
     packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * metadata.num_texts)

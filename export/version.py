@@ -13,6 +13,8 @@ from bert_tf import files, formatting, invocation
 from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.modeling.models import ClassifierModel
+from bert_tf.tasks import registry
+from bert_tf.tasks.text_task import TextTask
 from export import operations, verify, warmup
 from export.module import ServingModule
 
@@ -92,13 +94,15 @@ def _save(
     chunk_rows: int,
 ) -> None:
     with tempfile.TemporaryDirectory() as scratch:
+        task = registry.of_model(directory.metadata)
+        assert isinstance(task, TextTask), "savedmodel.check refuses other kinds"
         labels_file = None
-        if directory.metadata.kind == "classify":
+        if task.is_labelled:
             labels_file = os.path.join(scratch, "labels.txt")
             files.write_text(
                 labels_file, "".join(f"{label}\n" for label in directory.metadata.labels)
             )
-        module = ServingModule(model, directory, labels_file, max_seq_length, chunk_rows)
+        module = ServingModule(model, task, directory, labels_file, max_seq_length, chunk_rows)
         tf.saved_model.save(module, path, signatures=module.signatures())
 
 

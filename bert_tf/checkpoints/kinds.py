@@ -15,6 +15,7 @@ class Kind:
 
     Attributes:
       name: what model.json and --kind call it.
+      title: what a report calls it.
       model: class of the Keras model, as MODULE:CLASS, so that the table loads none.
       task: class of the tasks that train it, as MODULE:CLASS; "" if it is not one of
         `bert_tf.tasks`.
@@ -27,6 +28,7 @@ class Kind:
     """
 
     name: str
+    title: str
     model: str
     task: str = ""
     heads: tuple[str, ...] = ()
@@ -47,15 +49,17 @@ _MODELS, _TASKS = "bert_tf.modeling.models", "bert_tf.tasks"
 # A question-answering head is kept, so that one data set can follow another (paper, section 4.2).
 # A classifier is not, since its labels need not be those of the new task.
 _ALL = (
-    Kind("encoder", model="bert_tf.modeling.encoder:Encoder"),
+    Kind("encoder", "Encoder", model="bert_tf.modeling.encoder:Encoder"),
     Kind(
         "pretrain",
+        "Pre-training",
         model=f"{_MODELS}:PretrainingModel",
         heads=("masked_lm", "next_sentence"),
         keeps_head=True,
     ),
     Kind(
         "classify",
+        "Classification",
         model=f"{_MODELS}:ClassifierModel",
         task=f"{_TASKS}.classification:Classification",
         heads=("classifier",),
@@ -65,6 +69,7 @@ _ALL = (
     ),
     Kind(
         "multi_label",  # any number of the labels
+        "Classification with several labels",
         model=f"{_MODELS}:ClassifierModel",
         task=f"{_TASKS}.multi_label:MultiLabel",
         heads=("classifier",),
@@ -74,6 +79,7 @@ _ALL = (
     ),
     Kind(
         "regress",
+        "Regression",
         model=f"{_MODELS}:ClassifierModel",
         task=f"{_TASKS}.regression:Regression",
         heads=("classifier",),
@@ -81,9 +87,12 @@ _ALL = (
         has_single_output=True,
         reads_pooler=True,
     ),
-    Kind("span", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True),
+    Kind(
+        "span", "Question answering", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True
+    ),
     Kind(
         "tag",  # a label for each token
+        "Tagging",
         model=f"{_MODELS}:TokenClassifierModel",
         task=f"{_TASKS}.tagging:Tagging",
         heads=("classifier",),
@@ -92,6 +101,7 @@ _ALL = (
     ),
     Kind(
         "choice",  # one of the texts
+        "Multiple choice",
         model=f"{_MODELS}:MultipleChoiceModel",
         task=f"{_TASKS}.choice:Choice",
         heads=("classifier",),

@@ -24,6 +24,7 @@ _LAST_MULTIPLIERS = (0x846CA68B, 0x85EBCA6B, 0xC2B2AE35, 0x9E3779B1)
 _PER_HASH = len(_LAST_MULTIPLIERS)
 _GOLDEN = 0x9E3779B9  # 2**32 / golden ratio; separates salts and seeds
 _SIGNIFICANT_BITS = {"bfloat16": 8, "float16": 11}  # with the one that is not stored
+_MAX_SEQUENCES = 2**10  # of a row; with more, a row would repeat masks of the next one
 _MAX_TOKENS = 2**12  # longer rows would repeat some of a mask in the attention probabilities
 
 _Shape = tuple[int | Tensor, ...]  # a size that is not known while tracing is a tensor
@@ -57,6 +58,26 @@ def step_seed(seed: Tensor, rows: Tensor | None = None) -> Iterator[None]:
       rows: int [B], the number of each row in the global batch.
     """
     with _drawing_from(_Source(seed, rows)):
+        yield
+
+
+@contextlib.contextmanager
+def rows_of_sequences(num_sequences: int | Tensor) -> Iterator[None]:
+    """Inside, inputs are [B*W ...]: W sequences for each row, one row after the other.
+
+    The masks of a sequence depend on its row's number and on its own among those of the row, not on
+    W, which is larger where another row of the batch has more sequences.
+
+    Args:
+      num_sequences: W.
+    """
+    source = _source.get()
+    if source is None or source.rows is None:
+        yield
+        return
+    first = ops.cast(source.rows, "int32")[:, None] * _MAX_SEQUENCES  # [B 1]
+    numbers = first + ops.arange(num_sequences, dtype="int32")  # [B W]
+    with _drawing_from(source._replace(rows=ops.reshape(numbers, (-1,)))):
         yield
 
 

@@ -7,7 +7,7 @@ from keras import ops
 
 from bert_tf import features, shapes
 from bert_tf.config import BertConfig
-from bert_tf.modeling import Tensor, heads, layer
+from bert_tf.modeling import Tensor, dropout, heads, layer
 from bert_tf.modeling.encoder import Encoder
 
 
@@ -181,8 +181,9 @@ class MultipleChoiceModel(layer.ConfigLayer):
             feature.name: ops.reshape(batch[feature.name], (-1, num_tokens))  # [B*W T]
             for feature in features.ENCODER_INPUTS
         }
-        pooled = self.encoder(rows, training=training)["pooled_output"]  # [B*W H]
-        logits = self.classifier(pooled, training=training)  # [B*W 1]
+        with dropout.rows_of_sequences(num_choices):
+            pooled = self.encoder(rows, training=training)["pooled_output"]  # [B*W H]
+            logits = self.classifier(pooled, training=training)  # [B*W 1]
         exists = ops.any(batch[features.MASK.name] > 0, axis=-1)  # [B W]
         logits = ops.reshape(logits, (-1, num_choices))  # [B W]
         return {"logits": ops.where(exists, logits, layer.MASKED)}

@@ -23,9 +23,12 @@ class Choice(Task[ChoiceExample]):
     """The number of the right one of W choices. A row has a sequence for each choice."""
 
     kind: ClassVar[str] = "choice"
-    title: ClassVar[str] = "Multiple choice"
     answers: ClassVar[str] = metrics.CHOICES
     metrics: tuple[str, ...] = ("accuracy",)
+
+    @classmethod
+    def default_layout(cls, num_texts: int) -> readers.ChoiceLayout:
+        return readers.ChoiceLayout(context=("context",), choices=("choices",), label="label")
 
     @property
     def num_texts(self) -> int:

@@ -23,7 +23,6 @@ class Classification(TextTask):
     """One of C labels for each example."""
 
     kind: ClassVar[str] = "classify"
-    title: ClassVar[str] = "Classification"
     answers: ClassVar[str] = metrics.LABELS
     metrics: tuple[str, ...] = ("accuracy",)
 
@@ -72,3 +71,13 @@ class Classification(TextTask):
         probabilities = np.exp(log_softmax(np.stack(logits)))  # [N C]
         answers = [self.labels[i] for i in probabilities.argmax(axis=-1)]
         return predictions.write(directory, suffix, examples, answers, probabilities, self.labels)
+
+    def answer(self, logits: Any) -> dict[str, Any]:
+        import tensorflow as tf
+
+        return {
+            "label": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=1)),  # [B]
+            "labels": self.labels_of_rows(logits),  # [B C]
+            "probabilities": tf.nn.softmax(logits),  # [B C]
+            "logits": logits,
+        }

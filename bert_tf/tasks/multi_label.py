@@ -29,7 +29,6 @@ class MultiLabel(TextTask):
     """
 
     kind: ClassVar[str] = "multi_label"
-    title: ClassVar[str] = "Classification with several labels"
     answers: ClassVar[str] = metrics.LABEL_SETS
     metrics: tuple[str, ...] = ("micro_f1", "macro_f1", "exact_match")
     separator: str = ","
@@ -78,6 +77,15 @@ class MultiLabel(TextTask):
             self.separator.join(np.array(self.labels)[row >= _THRESHOLD]) for row in probabilities
         ]
         return predictions.write(directory, suffix, examples, answers, probabilities, self.labels)
+
+    def answer(self, logits: Any) -> dict[str, Any]:
+        import tensorflow as tf
+
+        return {
+            "labels": self.labels_of_rows(logits),  # [B C]
+            "probabilities": tf.sigmoid(logits),  # [B C], of each label by itself
+            "logits": logits,
+        }
 
 
 def _sigmoid(logits: np.ndarray) -> np.ndarray:

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert_tf.checkpoints import kinds
+from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.examples.readers.delimited import Dialect
 from bert_tf.tasks.classification import Classification
 from bert_tf.tasks.regression import Regression
-from bert_tf.tasks.task import Task
+from bert_tf.tasks.task import OWN_FILES, Task
 from bert_tf.tasks.text_task import LABEL, TEXT_A, TextTask
 
 # Kinds of models that a task trains.
@@ -129,6 +130,7 @@ REGISTRY: dict[str, Task] = {
             columns=Columns(text_a=TEXT_A, label=LABEL),
             test_columns=Columns(text_a=TEXT_A),
         ),
+        files=OWN_FILES,
         is_own_data=True,
     ),
     "tsv-regression": Regression(
@@ -138,6 +140,7 @@ REGISTRY: dict[str, Task] = {
             columns=Columns(text_a=TEXT_A, label=LABEL),
             test_columns=Columns(text_a=TEXT_A),
         ),
+        files=OWN_FILES,
         is_own_data=True,
     ),
 }
@@ -168,7 +171,7 @@ def own_data(
     Args:
       kind: of `TEXT_KINDS`.
       columns: None: `text_a` and `label`.
-      files: from split to path; None: train.tsv or train.csv and so on in a directory.
+      files: from split to path; None: train.tsv, train.csv and so on in a directory.
     """
     (task,) = [
         each
@@ -182,6 +185,19 @@ def own_data(
     if files is not None:
         changes["files"] = {split: {"": files[split]} for split in files}
     return dataclasses.replace(task, **changes)
+
+
+def of_model(metadata: ModelMetadata) -> Task | None:
+    """The task of a trained model; None if it is of a kind that no task trains.
+
+    That of a data set which is not in `REGISTRY` has default columns and metrics.
+    """
+    if not (name := kinds.KINDS[metadata.kind].task):
+        return None
+    known = REGISTRY.get(metadata.task)
+    if known and (known.kind, known.labels) == (metadata.kind, metadata.labels):
+        return known
+    return kinds.load_class(name).of_model(metadata)
 
 
 def overview() -> str:

@@ -27,7 +27,6 @@ class Regression(TextTask):
     """
 
     kind: ClassVar[str] = "regress"
-    title: ClassVar[str] = "Regression"
     answers: ClassVar[str] = metrics.VALUES
     metrics: tuple[str, ...] = ("spearman", "pearson")
     value_range: tuple[float, float] | None = None
@@ -66,3 +65,6 @@ class Regression(TextTask):
     ) -> list[str]:
         values = np.stack(logits)  # [N 1]
         return predictions.write(directory, suffix, examples, values[:, 0], values)
+
+    def answer(self, logits: Any) -> dict[str, Any]:
+        return {"score": logits[:, 0], "logits": logits}

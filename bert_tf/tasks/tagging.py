@@ -34,10 +34,13 @@ class Tagging(Task[TokenExample]):
     """
 
     kind: ClassVar[str] = "tag"
-    title: ClassVar[str] = "Tagging"
     answers: ClassVar[str] = metrics.TAGS
     metrics: tuple[str, ...] = ("entity_f1", "entity_precision", "entity_recall")
     document_context: bool = False
+
+    @classmethod
+    def default_layout(cls, num_texts: int) -> readers.TokenLayout:
+        return readers.TokenLayout()
 
     @property
     def read_label(self) -> readers.LabelReader:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,13 @@ AnyExample = TypeVar("AnyExample", bound=Example)
 Batch = dict[str, Any]  # of tensors, by the names of `features`
 SumAndCount = tuple[Any, Any]  # float32 scalars
 
-ONE_FILE = {"train": {"": "train.tsv"}, "dev": {"": "dev.tsv"}, "test": {"": "test.tsv"}}
+Files = Mapping[str, Mapping[str, str | tuple[str, ...]]]
+ONE_FILE: Files = {split: {"": f"{split}.tsv"} for split in ("train", "dev", "test")}
+# The files of a user's own data in a directory, the first that is there.
+OWN_FILES: Files = {
+    split: {"": tuple(f"{name}{ending}" for name in names for ending in readers.ENDINGS)}
+    for split, names in (("train", ["train"]), ("dev", ["dev", "validation"]), ("test", ["test"]))
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,25 +52,24 @@ class Task(abc.ABC, Generic[AnyExample]):
         the BERT paper reports.
       labels: in the order of the classes; empty for a kind without labels, and in a user's own data
         until `fitted` or `with_labels`.
-      files: from split to set name to file name, or to path where there is no --data_dir.
+      files: from split to set name to file name, or to path where there is no --data_dir. Of
+        several names the first one that is there is read.
       is_own_data: whether only the files tell the labels.
 
     Class attributes:
       kind: key of `kinds.KINDS`: the model.
-      title: of the kind, for the report.
       answers: what they are, of those in `metrics`: which metrics suit.
     """
 
     name: str
     summary: str
     layout: readers.Layout[AnyExample]
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    files: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=lambda: ONE_FILE)
+    files: Files = dataclasses.field(default_factory=lambda: ONE_FILE)
     is_own_data: bool = False
 
     kind: ClassVar[str]
-    title: ClassVar[str]
     answers: ClassVar[str]
 
     @property
@@ -91,8 +96,8 @@ class Task(abc.ABC, Generic[AnyExample]):
 
         Args:
           split: "train", "dev" or "test".
-          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv,
-            X.csv where there is neither and the data is a user's own. None: `files` are paths.
+          data_dir: the directory of this task's files; X.tsv.gz is read where there is no X.tsv.
+            None: `files` are paths, which may hold `*`.
           is_quiet: whether to say nothing of blank lines.
 
         Returns:
@@ -105,10 +110,11 @@ class Task(abc.ABC, Generic[AnyExample]):
             raise InputError(
                 f"Task {self.name} has no {split} set; it has: {', '.join(self.files)}."
             )
-        return [
+        found = [
             (
                 set_name,
-                self.layout.read(
+                readers.read_all(
+                    self.layout.of_set(set_name),
                     self.path(split, data_dir, set_name),
                     self.read_label,
                     is_test=split == "test",
@@ -117,28 +123,31 @@ class Task(abc.ABC, Generic[AnyExample]):
             )
             for set_name in self._sets_there(split, data_dir)
         ]
+        return [each for each in found if each[1]]  # a file of several sets may lack some
 
     def path(self, split: str, data_dir: str | None, set_name: str = "") -> str:
         """The file of a set; see `read`."""
-        name = self.files[split][set_name]
-        if data_dir is None:
-            return name
-        twin = (name.replace(".tsv", ".csv"),) if self.is_own_data else ()
-        return readers.find_file(data_dir, name, *twin)
+        names = _names(self.files[split][set_name])
+        return names[0] if data_dir is None else readers.find_file(data_dir, *names)
 
     def _sets_there(self, split: str, data_dir: str | None) -> list[str]:
         """The sets of a split that have a file; says which have none. All, if none has one."""
-        names = self.files[split]
-        if data_dir is None or len(names) == 1:
-            return list(names)
-        there = [name for name, file in names.items() if readers.file_in(data_dir, file)]
-        for name in names.keys() - set(there) if there else ():
+        sets = self.files[split]
+        if data_dir is None or len(sets) == 1:
+            return list(sets)
+        there = [
+            set_name
+            for set_name, names in sets.items()
+            if any(readers.file_in(data_dir, name) for name in _names(names))
+        ]
+        if there and len(there) < len(sets):
+            missing = [_names(sets[name])[0] for name in sets if name not in there]
             print(
-                f"{names[name]} is not in --data_dir={data_dir}: {split} is {', '.join(there)} "
-                "alone.",
+                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in "
+                f"--data_dir={data_dir}: {split} is {', '.join(there)} alone.",
                 flush=True,
             )
-        return there or list(names)
+        return there or list(sets)
 
     @property
     @abc.abstractmethod
@@ -195,6 +204,17 @@ class Task(abc.ABC, Generic[AnyExample]):
                 f"task {self.name!r} has {self.num_texts} and {list(self.labels)}."
             )
         return self
+
+    @classmethod
+    def of_model(cls, metadata: ModelMetadata) -> Self:
+        """The task of a trained model whose data set is not known, with defaults."""
+        layout = cls.default_layout(metadata.num_texts)
+        return cls(name=metadata.task, summary="", layout=layout, labels=metadata.labels)
+
+    @classmethod
+    @abc.abstractmethod
+    def default_layout(cls, num_texts: int) -> readers.Layout[AnyExample]:
+        """The layout of files that nothing is said about."""
 
     def metadata(self, *, do_lower_case: bool, max_seq_length: int) -> ModelMetadata:
         """What a model of this task answers, for its model.json."""
@@ -275,6 +295,10 @@ class Task(abc.ABC, Generic[AnyExample]):
           suffix: of the files' names: "_" and the set's name, or "".
           rows, logits: see `evaluate`.
         """
+
+
+def _names(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
 
 
 def weights_of(examples: Sequence[Example]) -> dict[str, Values]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from bert_tf import progress
 from bert_tf.examples import packing, readers
 from bert_tf.examples.labelled import TextExample
-from bert_tf.examples.readers import TextLayout
+from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks.task import Task, weights_of
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -27,6 +28,11 @@ class TextTask(Task[TextExample]):
     """
 
     layout: TextLayout
+
+    @classmethod
+    def default_layout(cls, num_texts: int) -> TextLayout:
+        columns = Columns(text_a=TEXT_A, text_b=TEXT_B if num_texts == 2 else None, label=LABEL)
+        return TextLayout(columns=columns, test_columns=dataclasses.replace(columns, label=None))
 
     @property
     def num_texts(self) -> int:
@@ -76,3 +82,17 @@ class TextTask(Task[TextExample]):
     @abc.abstractmethod
     def label_features(self, examples: Sequence[TextExample]) -> dict[str, Values]:
         """The label features of examples with labels."""
+
+    @abc.abstractmethod
+    def answer(self, logits: Any) -> dict[str, Any]:
+        """What an exported model answers, in its graph: tensors [B ...] by name.
+
+        Args:
+          logits: float32 [B C].
+        """
+
+    def labels_of_rows(self, logits: Any) -> Any:
+        """The labels in each row, string [B C]: TensorFlow Serving answers rows."""
+        import tensorflow as tf
+
+        return tf.tile(tf.constant(self.labels)[tf.newaxis], [tf.shape(logits)[0], 1])

@@ -227,6 +227,19 @@ def test_rows_laid_end_to_end_have_their_masks():
     np.testing.assert_array_equal(flat, row_masks(range(B), (B, T, H)))
 
 
+def test_masks_of_sequences_do_not_depend_on_how_many_a_row_has():
+    def masks(rows, num_sequences):
+        inputs = keras.ops.ones((len(rows) * num_sequences, 17))
+        with dropout.step_seed([3, 5], rows), dropout.rows_of_sequences(num_sequences):
+            outputs = dropout.Dropout(0.5, 0)(inputs, training=True)
+        return np.asarray(outputs).reshape(len(rows), num_sequences, 17)
+
+    few, many = masks([7, 2], 2), masks([2, 5, 7], 3)
+    np.testing.assert_array_equal(few, many[[2, 0], :2])
+    assert len(np.unique(many.reshape(-1, 17), axis=0)) == 9
+    assert masks([], 2).shape == (0, 2, 17)
+
+
 def test_a_micro_batch_without_rows():
     for shape in ((0, H), (0, T, H), (0, A, T, T)):
         assert row_masks([], shape).shape == shape

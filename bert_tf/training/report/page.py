@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bert_tf import files
+from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.formatting import abbreviated, duration
@@ -25,12 +26,6 @@ from bert_tf.training.report.figures import Curve, Mark, svg
 from bert_tf.training.report.rendering import is_share, meaning, number, render, shown, words
 
 NAME = "report.html"
-_TITLES = {
-    "pretrain": "Pre-training",
-    "classify": "Classification",
-    "regress": "Regression",
-    "span": "Question answering",
-}
 # Endings of the values' names, in the order of their figures; others come last.
 _ORDER = (
     *("loss", "accuracy", "exact_spans", "f1", "exact_match", "exact", "matthews", "pearson"),
@@ -98,8 +93,9 @@ def page(run: run_files.Run) -> str:
 
 
 def _title(metadata: dict[str, Any]) -> str:
-    kind = _TITLES.get(metadata.get("kind", ""), "Training")
-    return f"{kind}: {metadata['task']}" if metadata.get("task") else kind
+    kind = KINDS.get(metadata.get("kind", ""))
+    title = kind.title if kind else "Training"
+    return f"{title}: {metadata['task']}" if metadata.get("task") else title
 
 
 def _texts(values: dict[str, Any]) -> dict[str, Any]:
