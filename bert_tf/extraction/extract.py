@@ -14,6 +14,7 @@ import numpy as np
 from bert_tf import checkpoints, flagging, formatting
 from bert_tf.checkpoints.kinds import HEADS
 from bert_tf.examples import batching
+from bert_tf.examples.rows import encoder_inputs
 from bert_tf.extraction import lines, unfinished
 from bert_tf.extraction.formats.base import Extracted, Format, Layout
 from bert_tf.extraction.formats.json_lines import JsonLines
@@ -22,10 +23,10 @@ from bert_tf.extraction.formats.parquet import Parquet
 from bert_tf.extraction.formats.records import Records
 from bert_tf.extraction.inputs import Extraction
 from bert_tf.extraction.lines import Row
-from bert_tf.extraction.vectors import VectorModel
 from bert_tf.modeling.encoder import Encoder
 from bert_tf.progress import Progress, status
 from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.training.frozen.vectors import VectorModel
 
 _FORMATS: dict[str, type[Format]] = {
     "jsonl": JsonLines,
@@ -134,9 +135,7 @@ def _extracted(
     vectors: dict[int, np.ndarray] = {}
     for indices in batching.length_batches(lengths, batch_size):
         batch = [portion[index] for index in indices]
-        inputs = batching.encoder_inputs(
-            [row.word_ids for row in batch], [row.type_ids for row in batch]
-        )
+        inputs = encoder_inputs([row.word_ids for row in batch], [row.type_ids for row in batch])
         for index, found in zip(indices.tolist(), model(inputs), strict=True):
             # [B N H] of vectors for texts, or [B T N H] with padding.
             vectors[index] = found if found.ndim == 2 else found[: lengths[index]]

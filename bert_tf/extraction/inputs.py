@@ -10,12 +10,13 @@ from bert_tf.checkpoints.coverage import FileNames
 from bert_tf.checkpoints.variables import POOLER
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
-from bert_tf.extraction import layers, lines, unfinished
-from bert_tf.extraction.layers import Selection
+from bert_tf.extraction import lines, unfinished
 from bert_tf.extraction.lines import Survey
 from bert_tf.options import FeatureExtraction
 from bert_tf.text import vocab
 from bert_tf.training import inputs as run_inputs
+from bert_tf.training.frozen import layers
+from bert_tf.training.frozen.layers import Selection
 from bert_tf.training.inputs import ModelInputs
 
 _COMPRESSED = ".gz"

@@ -18,13 +18,13 @@ class Row(NamedTuple):
     """A line as the model takes it.
 
     Attributes:
-      index: of its line, from 0.
+      number: of its line, from 0.
       word_ids: special tokens included.
       type_ids: as long as `word_ids`.
       is_cut: whether the text was longer.
     """
 
-    index: int
+    number: int
     word_ids: list[int]
     type_ids: list[int]
     is_cut: bool
@@ -70,8 +70,8 @@ def rows(
 ) -> Iterator[Row]:
     """Yields the lines of a file, tokenized and packed, from line number `first` on."""
     with open_text(path) as stream:
-        for index, line in enumerate(itertools.islice(stream, first, None), start=first):
-            if index == 0:
+        for number, line in enumerate(itertools.islice(stream, first, None), start=first):
+            if number == 0:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             first_text, second_text = split(line)
             first_ids = tokenizer.encode(first_text)
@@ -82,4 +82,4 @@ def rows(
             )
             num_special = 3 if second_ids else 2
             is_cut = len(first_ids) + len(second_ids) + num_special > max_seq_length
-            yield Row(index, word_ids, type_ids, is_cut)
+            yield Row(number, word_ids, type_ids, is_cut)

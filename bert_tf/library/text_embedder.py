@@ -13,6 +13,7 @@ from bert_tf.library import presets
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.modeling import Tensor
+from bert_tf.modeling.pooling import pool
 
 _POOLINGS = ("mean", "cls", "pooled")
 
@@ -58,11 +59,7 @@ class TextEmbedder(TextModel):
         """The vector of each row, [B H]."""
         if self.pooling == "pooled":
             return encoded["pooled_output"]
-        sequence = ops.cast(encoded["sequence_output"], "float32")  # [B T H]
-        if self.pooling == "cls":
-            return sequence[:, 0]
-        is_real = ops.cast(batch[features.MASK.name], "float32")[:, :, None]  # [B T 1]
-        return ops.sum(sequence * is_real, axis=1) / ops.maximum(ops.sum(is_real, axis=1), 1.0)
+        return pool(encoded["sequence_output"], batch[features.MASK.name], self.pooling)
 
     @classmethod
     def of(

@@ -68,6 +68,8 @@ def cases(folder):
     squad = training | {"train_file": f"{folder}/squad.json", "max_query_length": 3}
     pretrain = training | {"input_file": f"{folder}/own.csv", "num_warmup_steps": 0}
     nowhere = f"{folder}/nowhere"
+    features = {"input_file": f"{folder}/own.csv", "output_file": "x.jsonl"}
+    features |= {"init_checkpoint": f"{nowhere}/x.ckpt"}
     return [
         ("classify", rte | {"task_name": "rtf"}, "Unknown task 'rtf'"),
         ("classify", rte | {"data_dir": nowhere}, "is not a directory"),
@@ -103,6 +105,9 @@ def cases(folder):
             {"input_file": f"{folder}/own.csv", "output_file": "x", "vocab_file": nowhere},
             "nowhere",
         ),
+        ("features", features | {"input_file": nowhere}, "nowhere does not exist"),
+        ("features", features | {"output_file": "x.npz.gz"}, "npz is not compressed"),
+        ("features", features, "No checkpoint at"),
         ("export", {"model_dir": nowhere, "export_dir": "x"}, "is not a model directory"),
         ("serve", {"model_base_path": nowhere}, "nowhere"),
         ("convert", {"source": f"{nowhere}/x.ckpt", "target": "tf1", "output": "x"}, "No checkp"),

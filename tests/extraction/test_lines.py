@@ -17,7 +17,7 @@ TOKENIZER = WordPieceTokenizer(Vocabulary(TOKENS), do_lower_case=True)
 def tokens(path, max_seq_length=11, first=0):
     """(number, tokens, types, whether it is cut) of every row."""
     return [
-        (row.index, " ".join(TOKENIZER.tokens(row.word_ids)), row.type_ids, row.is_cut)
+        (row.number, " ".join(TOKENIZER.tokens(row.word_ids)), row.type_ids, row.is_cut)
         for row in lines.rows(str(path), TOKENIZER, max_seq_length, first)
     ]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.extraction.layers import Selection
 from bert_tf.extraction.lines import Row
 from bert_tf.text.vocab import Vocabulary
+from bert_tf.training.frozen.layers import Selection
 
 Chunks = dict[str, bytes]  # by the name of the stream that they continue
 

@@ -35,13 +35,13 @@ class JsonLines(Format):
         # Exact: a float32 times 10^6 is a float64.
         values = np.round(vectors.astype(np.float64), _DIGITS)
         if not self.layout.selection.has_tokens:
-            return {"linex_index": row.index, "layers": self._layers(values)}
+            return {"linex_index": row.number, "layers": self._layers(values)}
         tokens = (self.layout.vocabulary.tokens[index] for index in row.word_ids)
         features = [
             {"token": token, "layers": self._layers(of_token)}
             for token, of_token in zip(tokens, values, strict=True)
         ]
-        return {"linex_index": row.index, "features": features}
+        return {"linex_index": row.number, "features": features}
 
     def _layers(self, values: np.ndarray) -> list[dict[str, Any]]:
         names = self.layout.selection.names

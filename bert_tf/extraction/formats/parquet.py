@@ -22,7 +22,7 @@ class Parquet(Format):
     def encode(self, rows: Sequence[Extracted]) -> Chunks:
         import pyarrow as pa
 
-        columns = [pa.array([each.row.index for each in rows], pa.int64())]
+        columns = [pa.array([each.row.number for each in rows], pa.int64())]
         if self.layout.selection.has_tokens:
             tokens = self.layout.vocabulary.tokens
             lists = [[tokens[index] for index in each.row.word_ids] for each in rows]

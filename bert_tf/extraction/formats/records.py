@@ -34,7 +34,7 @@ class Records(Format):
         """The bytes of a `tf.train.Example`, which protobuf takes ten times as long to make."""
         row, vectors = extracted
         entries = [
-            _feature(LINE, _INT64_LIST, _integers([row.index])),
+            _feature(LINE, _INT64_LIST, _integers([row.number])),
             _feature(features.WORD_IDS.record_name, _INT64_LIST, _integers(row.word_ids)),
             _feature(features.TYPE_IDS.record_name, _INT64_LIST, _integers(row.type_ids)),
             _feature(VALUES, self._values_list, vectors.tobytes()),

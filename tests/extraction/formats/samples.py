@@ -3,9 +3,9 @@
 import numpy as np
 
 from bert_tf.extraction.formats.base import Extracted, Layout
-from bert_tf.extraction.layers import Layer, Selection
 from bert_tf.extraction.lines import Row
 from bert_tf.text.vocab import Vocabulary
+from bert_tf.training.frozen.layers import Layer, Selection
 
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##é", '"')
 LAYERS = (Layer(-1, 3), Layer("embeddings", 0))

@@ -20,7 +20,7 @@ def released(row, names):
             for name, vector in zip(names, of_token, strict=True)
         ]
         features.append(collections.OrderedDict(token=samples.TOKENS[index], layers=layers))
-    return collections.OrderedDict(linex_index=row.row.index, features=features)
+    return collections.OrderedDict(linex_index=row.row.number, features=features)
 
 
 @pytest.mark.parametrize("is_compressed", [False, True])

@@ -29,7 +29,7 @@ def test_a_vector_for_each_token(is_compressed, tmp_path):
                 "values": tf.io.FixedLenSequenceFeature([N, H], tf.float32, allow_missing=True),
             },
         )
-        assert parsed["linex_index"] == row.row.index
+        assert parsed["linex_index"] == row.row.number
         assert parsed["input_ids"].numpy().tolist() == row.row.word_ids
         assert parsed["segment_ids"].numpy().tolist() == row.row.type_ids
         np.testing.assert_array_equal(parsed["values"], row.vectors)

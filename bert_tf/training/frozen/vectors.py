@@ -7,9 +7,9 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf import features
-from bert_tf.extraction.layers import Selection
 from bert_tf.modeling import Tensor, pooling
 from bert_tf.modeling.encoder import Encoder
+from bert_tf.training.frozen.layers import Selection
 
 
 class VectorModel:

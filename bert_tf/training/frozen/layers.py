@@ -13,11 +13,11 @@ class Layer(NamedTuple):
     """A layer whose vectors are wanted.
 
     Attributes:
-      index: as the user gave it, which the released JSON repeats: a number, or "embeddings".
+      name: as the user gave it, which the released JSON repeats: a number, or "embeddings".
       depth: 0 for the embeddings, 1 to L for the layers.
     """
 
-    index: int | str
+    name: int | str
     depth: int
 
 
@@ -47,7 +47,7 @@ class Selection:
             return (self.pooling,)
         if self.combination != "none":
             return (self.combination,)
-        return tuple(layer.index for layer in self.layers)
+        return tuple(layer.name for layer in self.layers)
 
     def width(self, hidden_size: int) -> int:
         """Numbers per vector."""
@@ -68,7 +68,7 @@ def parse(text: str, num_layers: int) -> tuple[Layer, ...]:
         layers = _every(num_layers) if word == _ALL else [_one(word, text, num_layers)]
         for layer in layers:
             if layer.depth in (other.depth for other in found):
-                raise InputError(f"--layers={text} has layer {layer.index} twice; give it once.")
+                raise InputError(f"--layers={text} has layer {layer.name} twice; give it once.")
             found.append(layer)
     if not found:
         raise InputError(f"--layers={text} names no layer; -1 is the last one.")

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.extraction.layers import Layer, Selection, parse
+from bert_tf.training.frozen.layers import Layer, Selection, parse
 
 
 def test_numbers_are_indices_of_the_layers_without_the_embeddings():
@@ -15,7 +15,7 @@ def test_numbers_are_indices_of_the_layers_without_the_embeddings():
 def test_lists_and_words():
     assert [layer.depth for layer in parse("-1,-2,-3,-4", 12)] == [12, 11, 10, 9]
     assert parse(" embeddings, -1", 3) == (Layer("embeddings", 0), Layer(-1, 3))
-    assert [layer.index for layer in parse("all", 3)] == ["embeddings", 0, 1, 2]
+    assert [layer.name for layer in parse("all", 3)] == ["embeddings", 0, 1, 2]
 
 
 @pytest.mark.parametrize(

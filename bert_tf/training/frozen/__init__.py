@@ -1,0 +1,1 @@
+"""What a frozen encoder gives: for files of vectors, and for models trained on them."""
