@@ -3,7 +3,7 @@
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -12,6 +12,8 @@ from bert_tf import files
 from bert_tf.checkpoints import saving
 from bert_tf.config import BertConfig
 from bert_tf.formatting import size
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.training.monitoring import evaluation_file
 from bert_tf.training.monitoring.scores import Scores
 
 Write = Callable[[], None]
@@ -22,7 +24,7 @@ def _once(write: Write) -> None:
 
 
 class BestWeights:
-    """Keeps scores.jsonl and `best/` of a run.
+    """Keeps scores.jsonl, evaluation.json and `best/` of a run.
 
     A full disk does not end the run. What it refuses stays in memory and is tried again at the next
     evaluation, before the next training state (`write` is made for `Loop.before_save`) and in
@@ -38,22 +40,24 @@ class BestWeights:
     def __init__(
         self, directory: str, scores: Scores, make_room: Callable[[Write], None] = _once
     ) -> None:
-        self._path = os.path.join(directory, "best")
+        self._directory, self._path = directory, os.path.join(directory, "best")
         self._scores, self._make_room = scores, make_room
         # The best weights while they are not written, and their configuration.
         self._unwritten: tuple[dict[str, np.ndarray], BertConfig] | None = None
+        self._unwritten_evaluation: tuple[int, Evaluation] | None = None
         self._has_unwritten_scores = False
 
-    def add(self, step: int, metrics: Mapping[str, float], model: keras.Model) -> bool:
+    def add(self, step: int, found: Evaluation, model: keras.Model) -> bool:
         """Keeps the scores of a model after `step` updates, and its weights if they are the best.
 
         Returns:
           Whether they are the best so far.
         """
-        is_best = self._scores.add(step, metrics)
+        is_best = self._scores.add(step, found.metrics)
         self._has_unwritten_scores = True
         if is_best:
             self._unwritten = saving.to_arrays(model), model.config
+            self._unwritten_evaluation = step, found
         if not self.write() and self._unwritten:
             arrays, config = self._unwritten
             # Copies: the next update changes the variables.
@@ -80,6 +84,10 @@ class BestWeights:
         if self._unwritten:
             self._make_room(functools.partial(saving.write, *self._unwritten, self._path))
             self._unwritten = None
+        if self._unwritten_evaluation:
+            write = functools.partial(evaluation_file.write, self._directory)
+            self._make_room(functools.partial(write, *self._unwritten_evaluation))
+            self._unwritten_evaluation = None
         if self._has_unwritten_scores:
             self._make_room(self._scores.write)
             self._has_unwritten_scores = False

@@ -100,6 +100,7 @@ def train(
     loop = run.new_loop(objective, schedule, identity | _MASKS)
     done = loop.restore()
     print(_plan(len(rows), steps, options, run.strategy.num_replicas_in_sync, done), flush=True)
+    loop.log.event(done, "plan", num_steps=steps.total)
     scores.forget_after(done)
     best = BestWeights(directory.path, scores, loop.write)
     loop.before_save = best.write
@@ -228,7 +229,7 @@ class _Evaluations:
 
 def _keep_score(best: BestWeights, step: int, found: Evaluation, model: keras.Model) -> None:
     """Prints and keeps the score of weights, and the weights if they are the best so far."""
-    is_best = best.add(step, found.metrics, model)
+    is_best = best.add(step, found, model)
     shown = ", ".join(f"{name} {number(value)}" for name, value in found.metrics.items())
     print(f"Step {step}: {shown}{' (best so far)' if is_best else ''}", flush=True)
 

@@ -89,7 +89,7 @@ def _search_path() -> str:
 
 def share_done(log: history.History) -> float:
     """How much of a run is done, 0 to 1; `log` is its metrics.jsonl."""
-    totals = [line.get("num_updates") for line in log.events("plan")]
+    totals = [line.get("num_steps") for line in log.events("plan")]
     if not totals or not totals[-1]:
         return 0.0
     # A restart has dropped the lines of updates that it makes again.

@@ -7,6 +7,7 @@ events:
     start        `number` 1, 2, ... of the process that trains; `seconds_before`, how long the
                  earlier ones ran; `last_step`, the last one logged by then, above `step` where a
                  restart runs updates again; further details such as `environment`
+    plan         the run makes `num_steps` updates, unless it ends early
     phase        the updates from here on have the sizes in `sizes`
     evaluation   `metrics` of these weights on held-out data; of a classifier `confusion` too, see
                  `scores.Evaluation`

@@ -32,8 +32,8 @@ from bert_tf.training.step.update import AMOUNTS, Update
 # What a run writes into its model directory, apart from the training states.
 _WRITTEN = (
     *("best", "last", "model.json", "bert_config.json", "vocab.txt", "flags.txt", "metrics.jsonl"),
-    *("scores.jsonl", "eval_results.txt", "report.html", "training/identity.json"),
-    "training/complete.json",
+    *("scores.jsonl", "evaluation.json", "eval_results.txt", "report.html"),
+    *("training/identity.json", "training/complete.json"),
 )
 
 

@@ -57,7 +57,7 @@ def test_why_a_run_failed(status, printed, wanted):
 
 
 def test_how_much_of_a_run_is_done():
-    plan = {"step": 0, "time": 1.0, "event": "plan", "num_updates": 40}
+    plan = {"step": 0, "time": 1.0, "event": "plan", "num_steps": 40}
     assert children.share_done(History([])) == 0.0
     assert children.share_done(History([plan])) == 0.0
     assert children.share_done(History([plan, {"step": 10, "time": 2.0}])) == 0.25
