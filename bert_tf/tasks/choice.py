@@ -14,6 +14,7 @@ from bert_tf.examples.labelled import ChoiceExample
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.scoring import calibration, details
 from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax, weights_of
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -82,7 +83,11 @@ class Choice(Task[ChoiceExample]):
         of_references = probabilities[np.arange(len(references)), references]
         tiny = np.finfo(np.float64).tiny
         scores["loss"] = float(-np.mean(np.log(np.maximum(of_references, tiny))))
-        return Evaluation(scores)
+        return Evaluation(
+            scores,
+            calibration=calibration.of_labels(probabilities, references),
+            tables=details.of_choices(examples, probabilities, references),
+        )
 
     def write_predictions(
         self,

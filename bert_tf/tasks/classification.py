@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bert_tf import features
+from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation, confusion
+from bert_tf.tasks.scoring import calibration, details
 from bert_tf.tasks.task import Batch, SumAndCount, accuracy, log_softmax
 from bert_tf.tasks.text_task import TextTask
+
+# Class weights that give every label the same share of the loss: rows / (labels * rows of the
+# label), as in scikit-learn; King and Zeng 2001.
+BALANCED = "balanced"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Classification(TextTask):
-    """One of C labels for each example."""
+    """One of C labels for each example.
+
+    Attributes:
+      class_weights: `BALANCED`, or from label to the weight of its rows in training, 1 for labels
+        that it lacks; None: all are 1. Weights of rows are multiplied.
+    """
 
     kind: ClassVar[str] = "classify"
     answers: ClassVar[str] = metrics.LABELS
     metrics: tuple[str, ...] = ("accuracy",)
+    class_weights: str | Mapping[str, float] | None = None
+
+    def read(
+        self, split: str, data_dir: str | None, *, is_quiet: bool = False
+    ) -> list[tuple[str, list[TextExample]]]:
+        """See `Task.read`; training examples have the weights of their classes."""
+        sets = super().read(split, data_dir, is_quiet=is_quiet)
+        if split != "train" or self.class_weights is None:
+            return sets
+        return [(name, self._weighted(examples)) for name, examples in sets]
+
+    def _weighted(self, examples: list[TextExample]) -> list[TextExample]:
+        counts = collections.Counter(str(example.label) for example in examples)
+        if isinstance(self.class_weights, Mapping):
+            weights = self.class_weights
+            if unknown := set(weights) - set(self.labels or counts):
+                raise InputError(
+                    f"class_weights names {sorted(unknown)[0]!r}, which is no label; labels: "
+                    f"{', '.join(self.labels or sorted(counts))}."
+                )
+        else:
+            weights = {label: len(examples) / (len(counts) * n) for label, n in counts.items()}
+        return [
+            dataclasses.replace(each, weight=each.weight * weights.get(str(each.label), 1.0))
+            for each in examples
+        ]
 
     @property
     def read_label(self) -> readers.LabelReader:
@@ -58,7 +96,12 @@ class Classification(TextTask):
         scores = metrics.evaluate(self.metrics, answers, references, probabilities)
         of_references = log_probabilities[np.arange(len(references)), references]
         scores["loss"] = float(-np.mean(of_references))
-        return Evaluation(scores, confusion(answers, references, len(self.labels)))
+        return Evaluation(
+            scores,
+            confusion(answers, references, len(self.labels)),
+            calibration.of_labels(probabilities, references),
+            details.of_labels(examples, self.labels, probabilities, references),
+        )
 
     def write_predictions(
         self,

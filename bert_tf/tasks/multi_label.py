@@ -14,6 +14,7 @@ from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.scoring import calibration, details
 from bert_tf.tasks.task import Batch, SumAndCount
 from bert_tf.tasks.text_task import TextTask
 
@@ -62,7 +63,11 @@ class MultiLabel(TextTask):
         of_references = np.where(references, probabilities, 1.0 - probabilities)
         tiny = np.finfo(np.float64).tiny
         scores["loss"] = float(-np.mean(np.log(np.maximum(of_references, tiny))))
-        return Evaluation(scores)
+        return Evaluation(
+            scores,
+            calibration=calibration.of_label_sets(probabilities, references),
+            tables=details.of_label_sets(examples, self.labels, probabilities, references),
+        )
 
     def write_predictions(
         self,

@@ -14,6 +14,7 @@ from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.scoring import details
 from bert_tf.tasks.task import Batch, SumAndCount
 from bert_tf.tasks.text_task import TextTask
 
@@ -53,7 +54,7 @@ class Regression(TextTask):
         references = np.asarray(rows.labels[features.LABEL_VALUES.name])
         scores = metrics.evaluate(self.metrics, answers, references)
         scores["loss"] = float(np.mean((answers - references) ** 2))
-        return Evaluation(scores)
+        return Evaluation(scores, tables=details.of_values(examples, answers, references))
 
     def write_predictions(
         self,

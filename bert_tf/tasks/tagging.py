@@ -18,6 +18,7 @@ from bert_tf.examples.labelled import TokenExample
 from bert_tf.examples.rows import NO_LABEL, Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.scoring import calibration, details
 from bert_tf.tasks.task import Batch, SumAndCount, Task, hits, log_softmax
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -131,7 +132,18 @@ class Tagging(Task[TokenExample]):
         index = {tag: i for i, tag in enumerate(self.labels)}
         ids = np.array([index[tag] for tags in references for tag in tags])
         scores["loss"] = float(-np.mean(log_probabilities[np.arange(len(ids)), ids]))
-        return Evaluation(scores)
+        tables = (
+            details.of_entities(examples, answers, references)
+            if self._are_entities
+            else details.of_word_tags(examples, self.labels, answers, references)
+        )
+        found = calibration.of_labels(np.exp(log_probabilities), ids)
+        return Evaluation(scores, calibration=found, tables=tables)
+
+    @property
+    def _are_entities(self) -> bool:
+        """Whether tags are a prefix and a type, as in B-PER."""
+        return any("-" in label for label in self.labels)
 
     def write_predictions(
         self,
@@ -145,8 +157,9 @@ class Tagging(Task[TokenExample]):
         answers = self._by_sentence(examples, probabilities)
         ends = np.cumsum([len(example.words) for example in examples])[:-1]
         chances = np.split(probabilities.max(axis=-1), ends)
-        are_entities = any("-" in label for label in self.labels)
-        return predictions.write_tags(directory, suffix, examples, answers, chances, are_entities)
+        return predictions.write_tags(
+            directory, suffix, examples, answers, chances, self._are_entities
+        )
 
     def _by_sentence(self, examples: Sequence[TokenExample], scores: np.ndarray) -> list[list[str]]:
         """The tags with the highest scores [words C], by sentence."""

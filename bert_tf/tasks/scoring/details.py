@@ -115,7 +115,7 @@ def of_values(
     return _unless_empty(Table("Worst errors", note, columns, rows))
 
 
-def of_tags(examples: Sequence[TokenExample], answers: Tags, references: Tags) -> list[Table]:
+def of_entities(examples: Sequence[TokenExample], answers: Tags, references: Tags) -> list[Table]:
     """Scores of each type of entity, and the sentences with the most wrong entities.
 
     Args:
@@ -175,6 +175,51 @@ def _marked(
     if rest := words[position:]:
         parts.append(Part(" ".join(rest)))
     return tuple(parts)
+
+
+def of_word_tags(
+    examples: Sequence[TokenExample], names: Sequence[str], answers: Tags, references: Tags
+) -> list[Table]:
+    """Scores of each tag of words, not entities, and the sentences with the most wrong words.
+
+    Args:
+      names: of the C tags.
+      answers, references: see `of_entities`.
+    """
+    tags = np.array(names)
+    flat = [np.array([tag for each in side for tag in each]) for side in (answers, references)]
+    scores = _by_label(names, *(each[:, None] == tags for each in flat))
+    errors = []
+    for index, (answer, reference) in enumerate(zip(answers, references, strict=True)):
+        if number := sum(a != b for a, b in zip(answer, reference, strict=True)):
+            errors.append((-number, index))
+    rows: list[list[Cell]] = [
+        [tuple(_wrong_words(examples[index].words, answers[index], references[index]))]
+        for _, index in sorted(errors)[:NUM_SHOWN]
+    ]
+    note = (
+        f"{len(errors):,} of {len(examples):,} sentences have a word with a wrong tag; those with "
+        "most of them come first."
+    )
+    columns = (Column("Words with their answer where it is wrong, and the right tag"),)
+    return [scores, *_unless_empty(Table("Sentences with errors", note, columns, rows))]
+
+
+def _wrong_words(
+    words: Sequence[str], answers: Sequence[str], references: Sequence[str]
+) -> Iterator[Part]:
+    """A sentence whose words with a wrong tag are marked."""
+    right: list[str] = []
+    for word, answer, reference in zip(words, answers, references, strict=True):
+        if answer == reference:
+            right.append(word)
+            continue
+        if right:
+            yield Part(" ".join(right))
+        right = []
+        yield Part(f"{word} [{answer}, not {reference}]", "wrong")
+    if right:
+        yield Part(" ".join(right))
 
 
 def of_choices(

@@ -74,7 +74,7 @@ def test_entities():
     ]
     references = [["B-PER", "O", "B-PER", "I-PER", "O", "B-LOC"], ["O", "O"], ["O", "B-LOC"]]
     answers = [["B-PER", "O", "B-PER", "O", "O", "B-ORG"], ["O", "O"], ["O", "O"]]
-    scores, worst = details.of_tags(sentences, answers, references)
+    scores, worst = details.of_entities(sentences, answers, references)
     assert [row[:3] for row in scores.rows] == [
         ["all", 4, 3],
         ["LOC", 2, 0],
@@ -96,6 +96,24 @@ def test_entities():
             Part("Rome [ORG]", "wrong"),
         ),
         (Part("To Rome"),),
+    ]
+
+
+def test_tags_of_words():
+    sentences = [TokenExample("0", ("Ann", "saw", "her", "duck")), TokenExample("1", ("Stop",))]
+    references = [["NOUN", "VERB", "PRON", "VERB"], ["VERB"]]
+    answers = [["NOUN", "NOUN", "PRON", "NOUN"], ["VERB"]]
+    scores, worst = details.of_word_tags(sentences, ("NOUN", "PRON", "VERB"), answers, references)
+    assert column(scores, "There are") == [1, 1, 3]
+    assert column(scores, "Precision") == pytest.approx([1 / 3, 1, 1])
+    assert column(scores, "Recall") == pytest.approx([1, 1, 1 / 3])
+    assert worst.rows == [
+        [
+            (
+                *(Part("Ann"), Part("saw [NOUN, not VERB]", "wrong"), Part("her")),
+                Part("duck [NOUN, not VERB]", "wrong"),
+            )
+        ]
     ]
 
 
