@@ -3,7 +3,8 @@
 # Required flags come first, whatever their group; flags in no group come last.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Common": (
-        *("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file"),
+        *("task_name", "task_file", "data_dir", "train_file", "dev_file", "test_file"),
+        "predict_file",
         *("init_checkpoint", "do_train", "do_eval", "do_predict", "dry_run", "num_train_epochs"),
         *("num_train_steps", "train_batch_size", "learning_rate", "max_seq_length"),
         *("example_type", "dupe_factor", "num_workers", "hardware", "phases"),
@@ -15,6 +16,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Model and text": (
         *("bert_config_file", "vocab_file", "do_lower_case", "doc_stride", "max_query_length"),
         *("version_2_with_negative", "objective"),
+        *("long_texts", "max_windows", "window_stride", "window_pooling", "document_context"),
     ),
     "Masks": (
         *("mask", "mask_granularity", "do_whole_word_mask", "max_ngram", "masked_lm_prob"),

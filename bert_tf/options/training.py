@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import grid, stability
+from bert_tf.options import grid, long_texts, stability
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -13,6 +13,7 @@ from bert_tf.options.checks import (
 )
 from bert_tf.options.devices import Devices
 from bert_tf.options.grid import GridSearch
+from bert_tf.options.long_texts import LongTexts
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 from bert_tf.options.stability import DuringTraining, Stability
 
@@ -244,7 +245,7 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(FineTuning):
+class TextClassification(LongTexts, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -252,9 +253,11 @@ class TextClassification(FineTuning):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive(self, "eval_batch_size")
+        long_texts.check(self, self.max_seq_length)
 
 
 _FILE_HELP = "(new) {}: CSV with a header if it ends in .csv or .csv.gz, else TSV."
+_OF_OWN_TEXTS = ("text_column", "text_b_column", "label_column", "id_column", "task_type")
 _FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_file"}
 
 
@@ -264,6 +267,11 @@ class Classifier(TextClassification, GridSearch):
 
     task_name: str | None = option(
         None, "The data set: a task of the list below. None: your own data in CSV or TSV."
+    )
+    task_file: str | None = option(
+        None,
+        "(new) Your own data set of any kind, described in TOML or JSON: docs/tasks.md.",
+        is_path=True,
     )
     data_dir: str | None = option(
         None,
@@ -295,11 +303,27 @@ class Classifier(TextClassification, GridSearch):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.task_file:
+            self._check_task_file()
+        else:
+            self._check_files()
+        grid.check(self)
+
+    def _check_task_file(self) -> None:
+        for name in ("task_name", *_OF_OWN_TEXTS):
+            if value := getattr(self, name):
+                raise InputError(
+                    f"--{name}={value} and --task_file={self.task_file} both say what the data "
+                    "is; leave one out."
+                )
+
+    def _check_files(self) -> None:
         files = {name: getattr(self, name) for name in _FILES.values() if getattr(self, name)}
         if not (files or self.data_dir):
             raise InputError(
                 "There is no data. Give --task_name and --data_dir for a task of the list in "
-                "--help, or --train_file (and --dev_file, --test_file) for your own CSV or TSV."
+                "--help, --train_file (and --dev_file, --test_file) for your own CSV or TSV, or "
+                "--task_file for your own data of any kind."
             )
         if files and (self.data_dir or self.task_name):
             other = "data_dir" if self.data_dir else "task_name"
@@ -311,7 +335,6 @@ class Classifier(TextClassification, GridSearch):
         for switch, name in _FILES.items():
             if files and getattr(self, switch) and name not in files:
                 raise InputError(f"--{switch} needs --{name}.")
-        grid.check(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

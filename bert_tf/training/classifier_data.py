@@ -14,7 +14,7 @@ from bert_tf.examples import packing, readers
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier, TextClassification
-from bert_tf.tasks import registry, text_task
+from bert_tf.tasks import registry, task_file, text_task
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
@@ -88,10 +88,10 @@ def read(options: Classifier) -> ClassifierData:
     """
     task = _task(options)
     inputs = _inputs(options)
-    task = task.fitted(options.data_dir) if options.do_train else _as_trained(task, options)
+    task = task.fitted(_data_dir(options)) if options.do_train else _as_trained(task, options)
     wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
     sets = {
-        split: task.read(split, options.data_dir) for split, is_used in wanted.items() if is_used
+        split: task.read(split, _data_dir(options)) for split, is_used in wanted.items() if is_used
     }
     counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
     listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
@@ -171,7 +171,10 @@ def encode(
 
 
 def _task(options: Classifier) -> Task:
-    """The task of --task_name, or that of the user's own files and columns."""
+    """The task of --task_name or --task_file, or that of the user's own files and columns."""
+    if options.task_file:
+        named = {"train": options.train_file, "dev": options.dev_file, "test": options.test_file}
+        return task_file.read(options.task_file, options.data_dir, named)
     task = registry.get(options.task_name) if options.task_name else None
     if task and not task.is_own_data:
         for name in _OF_OWN_DATA:
@@ -191,6 +194,11 @@ def _task(options: Classifier) -> Task:
     files = {split: path for split, path in named.items() if path}
     own = registry.own_data(kind, files=files or None)
     return registry.own_data(kind, _columns(own, options), files or None)
+
+
+def _data_dir(options: Classifier) -> str | None:
+    """The directory that the names of the task's files are relative to."""
+    return None if options.task_file else options.data_dir
 
 
 def _columns(task: TextTask, options: Classifier) -> readers.Columns:
@@ -249,4 +257,4 @@ def _as_trained(task: Task, options: Classifier) -> Task:
             f"--output_dir={options.output_dir} holds no model that says its labels. Train first, "
             "or give --train_file, whose labels they are."
         )
-    return task.fitted(options.data_dir)
+    return task.fitted(_data_dir(options))

@@ -8,7 +8,7 @@ from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.readers.choice_layout import ChoiceLayout
 from bert_tf.examples.readers.formats import ENDINGS, read_header
 from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
-from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout, read_all
+from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout, flat, read_all
 from bert_tf.examples.readers.text_files import file_in, find_file, read_text
 from bert_tf.examples.readers.token_layout import TokenLayout
 
@@ -24,6 +24,7 @@ __all__ = [
     "any_label",
     "file_in",
     "find_file",
+    "flat",
     "number",
     "one_of",
     "read_all",
