@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import features
+from bert_tf import checkpoints, features
 from bert_tf.checkpoints import model_directory, saving
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -95,14 +95,15 @@ def train(tmp_path):
     )
     tf.config.experimental.enable_op_determinism()
 
-    def run(evaluate, strategy=None, name="run", **changes):
+    def run(evaluate, strategy=None, name="run", main_metric="f1", **changes):
         keras.utils.set_random_seed(3)
         path = str(tmp_path / name)
         directory = model_directory.create(path, CONFIG, str(vocab_file), metadata)
         given = options(path, **changes)
-        inputs = Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), None)
+        start = given.init_checkpoint and checkpoints.open_checkpoint(given.init_checkpoint)
+        inputs = Inputs(given, CONFIG, directory.vocabulary, str(vocab_file), start)
         run = setup.Run(inputs, strategy or strategies.make("one_device"), directory)
-        scores = finetune.train(run, rows(), registry.REGISTRY["cola"], "f1", evaluate)
+        scores = finetune.train(run, rows(), registry.REGISTRY["cola"], main_metric, evaluate)
         return scores, directory
 
     return run

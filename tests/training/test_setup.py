@@ -359,7 +359,7 @@ def test_trained_model_needs_weights_with_a_head(tmp_path):
 
 @pytest.mark.parametrize(
     "make",
-    [setup.initial_model, setup.trained_model],
+    [lambda *given: setup.initial_model(*given)[0], setup.trained_model],
 )
 @pytest.mark.parametrize("num_texts", [1, 2])
 def test_a_pre_training_model_takes_the_heads_that_it_has(tmp_path, make, num_texts):

@@ -13,7 +13,8 @@ events:
                  `scores.Evaluation`
     peak         `flops_per_second` of all devices, which `mfu` is relative to
     interrupted  the run was asked to stop
-    end          the run is complete
+    end          the run is complete; of one that ended early, `early_stopping` says why and
+                 `num_steps` how many updates there were to be
 """
 
 import dataclasses

@@ -80,6 +80,7 @@ def page(run: run_files.Run) -> str:
         run=run,
         title=_title(run.metadata),
         subtitle=_subtitle(run.config),
+        ending=_ending(run.history),
         tiles=[*_amounts(run.history), *_speeds(run.history), *_last_evaluation(run.history)],
         figures=list(_figures(run.history)),
         evaluations=evaluation.by_update(run.history),
@@ -115,6 +116,15 @@ def _subtitle(config: dict[str, Any]) -> str:
     }
     shown = ((config[name], word) for name, word in names.items() if name in config)
     return ", ".join(f"{n:,} {word.removesuffix('s') if n == 1 else word}" for n, word in shown)
+
+
+def _ending(history: History) -> str:
+    """Why a training ended before its last update; "" if it did not."""
+    end = (history.events("end") or [{}])[-1]
+    if not end.get("early_stopping") or history.state != "complete":
+        return ""
+    of = f" of {number(end['num_steps'])}" if end.get("num_steps") else ""
+    return f"Early stopping after update {number(end['step'])}{of}: {end['early_stopping']}."
 
 
 def _amounts(history: History) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """AdamW and LAMB against NumPy implementations written from their papers."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,14 +20,27 @@ GROUPS = {
     "fused": ParameterGroup(decays=True, num_blocks=3),
     "unused": ParameterGroup(decays=True),
 }
+# Rates that differ from variable to variable.
+SLOWER = GROUPS | {
+    "matrix": ParameterGroup(decays=True, rate_factor=0.25),
+    "bias": ParameterGroup(decays=False, rate_factor=0.5),
+}
+NO_ANCHORS = {}  # every variable decays towards 0
+ANCHORS = {
+    name: np.random.default_rng(13).normal(size=SHAPES[name]) for name in ("matrix", "fused")
+}
 NUM_STEPS = 5
 SCHEDULE = Schedule(0.02, NUM_STEPS, 2)
 RATES = [0.01, 0.02, 0.015, 0.01, 0.005]  # up in two updates, then a line to 0 after the fifth
 SETTINGS = {"weight_decay_rate": 0.3, "bias_correction": True, "max_grad_norm": 0.7}
 
 
-def reference(kind, weights, gradients, rates, settings):
-    """Kingma and Ba 2015, algorithm 1, decay as Loshchilov's; You et al. 2020, algorithm 2."""
+def reference(kind, weights, gradients, rates, settings, groups=GROUPS, anchors=NO_ANCHORS):
+    """Kingma and Ba 2015, algorithm 1, decay as Loshchilov's; You et al. 2020, algorithm 2.
+
+    The rate of a group is a share of the rate. Decay is a step towards the anchor, as the gradient
+    of the penalty of Li et al. 2018, equation 3, is.
+    """
     weights = {name: value.astype(np.float64) for name, value in weights.items()}
     first = {name: np.zeros_like(value) for name, value in weights.items()}
     second = {name: np.zeros_like(value) for name, value in weights.items()}
@@ -39,11 +54,12 @@ def reference(kind, weights, gradients, rates, settings):
             if settings["bias_correction"]:
                 m, v = m / (1 - 0.9**step), v / (1 - 0.999**step)
             change = m / (np.sqrt(v) + 1e-6)
-            if GROUPS[name].decays:
-                change = change + settings["weight_decay_rate"] * weights[name]
+            if groups[name].decays:
+                away = weights[name] - anchors.get(name, 0.0)
+                change = change + settings["weight_decay_rate"] * away
                 if kind is LAMB:
-                    change = adapted(change, weights[name], GROUPS[name].num_blocks)
-            weights[name] = weights[name] - rate * change
+                    change = adapted(change, weights[name], groups[name].num_blocks)
+            weights[name] = weights[name] - rate * groups[name].rate_factor * change
     return weights
 
 
@@ -72,14 +88,29 @@ def data():
     return weights, gradients
 
 
-def make(kind, weights, strategy, schedule=SCHEDULE, loss_scale=None, **settings):
+def make(
+    kind,
+    weights,
+    strategy,
+    schedule=SCHEDULE,
+    loss_scale=None,
+    groups=GROUPS,
+    anchors=NO_ANCHORS,
+    **settings,
+):
     """(variables, optimizer) under the strategy's scope."""
     with strategy.scope():
         variables = [tf.Variable(value) for value in weights.values()]
+        anchored = {
+            name: dataclasses.replace(
+                groups[name], anchor=tf.Variable(value.astype(np.float32), trainable=False)
+            )
+            for name, value in anchors.items()
+        }
         return variables, kind(
             variables,
             schedule,
-            groups=[GROUPS[name] for name in weights],
+            groups=[(groups | anchored)[name] for name in weights],
             loss_scale=loss_scale() if loss_scale else None,
             **SETTINGS | settings,
         )
@@ -127,6 +158,52 @@ def test_updates_are_those_of_the_reference(kind, bias_correction, decay, max_no
     }
     found, _, _ = train(kind, weights, gradients, **settings)
     assert_changes_are(reference(kind, weights, gradients, RATES, settings), found, weights)
+
+
+@pytest.mark.parametrize("num_replicas", [1, 2])
+@pytest.mark.parametrize("kind", [AdamW, LAMB])
+def test_rates_and_anchors_of_groups_are_those_of_the_reference(kind, num_replicas):
+    weights, gradients = data()
+    found, _, optimizer = train(
+        kind,
+        weights,
+        gradients,
+        strategies.mirrored([f"/cpu:{i}" for i in range(num_replicas)]),
+        groups=SLOWER,
+        anchors=ANCHORS,
+    )
+    wanted = reference(kind, weights, gradients, RATES, SETTINGS, SLOWER, ANCHORS)
+    assert_changes_are(wanted, found, weights)
+    assert len(optimizer.variables) == 2 * len(weights)  # the moments: a state has no anchors
+
+
+def test_decay_towards_an_anchor_by_hand():
+    """A tenth of the way for each update; at a quarter of the rate, a fortieth."""
+    weights = {"matrix": np.array([[3.0, -1.0]], np.float32), "fused": np.zeros((1, 3), np.float32)}
+    anchors = {"matrix": np.array([[1.0, 1.0]]), "fused": np.full((1, 3), 10.0)}
+    gradients = [{name: np.zeros_like(value) for name, value in weights.items()}]
+    found, _, _ = train(
+        AdamW,
+        weights,
+        gradients,
+        schedule=lambda n: 0.5,
+        weight_decay_rate=0.2,
+        groups=SLOWER,
+        anchors=anchors,
+    )
+    np.testing.assert_allclose(found["matrix"], [[2.95, -0.95]], rtol=1e-6)
+    np.testing.assert_allclose(found["fused"], [[1.0, 1.0, 1.0]], rtol=1e-6)
+
+
+def test_the_rate_of_a_group_by_hand():
+    """The first corrected update of Adam is the sign of the gradient times the rate."""
+    weights = {name: np.zeros(SHAPES[name], np.float32) for name in ("matrix", "bias", "table")}
+    gradients = [{name: np.full_like(value, -0.5) for name, value in weights.items()}]
+    found, _, _ = train(
+        AdamW, weights, gradients, schedule=lambda n: 0.1, groups=SLOWER, max_grad_norm=0.0
+    )
+    for name, wanted in (("matrix", 0.025), ("bias", 0.05), ("table", 0.1)):
+        np.testing.assert_allclose(found[name], np.full(SHAPES[name], wanted), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [AdamW, LAMB])
@@ -251,14 +328,14 @@ WORDS = np.random.default_rng(7).integers(0, 11, size=(30, 8, 3))  # by update a
 TARGETS = np.random.default_rng(11).integers(0, 11, size=(30, 8))
 
 
-def trained_on(replicas, kind, loss_scale=None):
+def trained_on(replicas, kind, loss_scale=None, **groups):
     """Weights of a tied table, a kernel and a bias after 30 updates in one `tf.while_loop`."""
     strategy = strategies.mirrored([f"/cpu:{i}" for i in range(replicas)])
     rng = np.random.default_rng(3)
     weights = {name: rng.normal(size=SHAPES[name]).astype(np.float32) for name in ("table", "bias")}
     weights["matrix"] = rng.normal(size=(2, 7)).astype(np.float32)
     variables, optimizer = make(
-        kind, weights, strategy, Schedule(0.01, 30, 4), loss_scale, max_grad_norm=0.05
+        kind, weights, strategy, Schedule(0.01, 30, 4), loss_scale, max_grad_norm=0.05, **groups
     )
     share = 8 // replicas
 
@@ -300,5 +377,16 @@ def test_1_2_and_4_replicas_train_alike(kind, loss_scale):
     (one, start), (two, _), (four, _) = (trained_on(n, kind, loss_scale) for n in (1, 2, 4))
     for name in one:
         assert np.abs(one[name] - start[name]).max() > 0.05
+        np.testing.assert_allclose(two[name], one[name], atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(four[name], one[name], atol=1e-6, err_msg=name)
+
+
+def test_1_2_and_4_replicas_train_alike_with_rates_and_anchors_of_groups():
+    anchors = {"matrix": np.ones((2, 7))}
+    (one, start), (two, _), (four, _) = (
+        trained_on(n, AdamW, LossScale, groups=SLOWER, anchors=anchors) for n in (1, 2, 4)
+    )
+    for name in one:
+        assert np.abs(one[name] - start[name]).max() > 0.02
         np.testing.assert_allclose(two[name], one[name], atol=1e-6, err_msg=name)
         np.testing.assert_allclose(four[name], one[name], atol=1e-6, err_msg=name)

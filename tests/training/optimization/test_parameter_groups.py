@@ -64,3 +64,24 @@ class Gate(layer.ConfigLayer):
 def test_a_weight_without_a_group_is_an_error():
     with pytest.raises(ValueError, match=r"No group for \['.*slopes/alpha'\]"):
         parameter_groups.of(Gate(CONFIG))
+
+
+def test_each_layer_learns_at_a_share_of_the_rate_of_the_one_above():
+    model = models.ClassifierModel(CONFIG, num_classes=3)
+    groups = parameter_groups.of(model, layer_lr_decay=0.5)
+    factors = {
+        variable.path: group.rate_factor
+        for variable, group in zip(model.trainable_variables, groups, strict=True)
+    }
+    wanted = {
+        "classifier/": 1.0,
+        "encoder/pooler/": 1.0,
+        "encoder/layer_1/": 0.5,
+        "encoder/layer_0/": 0.25,
+        "encoder/embeddings/": 0.125,
+    }
+    for start, factor in wanted.items():
+        found = {value for path, value in factors.items() if path.startswith(start)}
+        assert found == {factor}, start
+    assert all(path.startswith(tuple(wanted)) for path in factors)
+    assert {group.rate_factor for group in parameter_groups.of(model)} == {1.0}

@@ -168,6 +168,18 @@ def test_a_metric_of_evaluations_alone_has_a_figure_of_points(directory):
     assert "F1, held-out" in page.texts_in("span")
 
 
+def test_a_run_that_ended_early_says_why(directory, page):
+    assert not any("Early stopping" in text for _, text in page.texts)
+    end = line(8, event="end", early_stopping="f1 never rose above 0.5", num_steps=1200)
+    lines = [line(2, loss=3.0), end]
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    (directory / "metrics.jsonl").write_text(text)
+    report.write(directory)
+    page = Page((directory / "report.html").read_text(encoding="utf-8"))
+    wanted = "Early stopping after update 8 of 1,200: f1 never rose above 0.5."
+    assert wanted in page.texts_in("p")
+
+
 def test_names_from_files_are_text(page):
     assert page.texts_in("h1") == [f"Pre-training: {NASTY}"]
     assert NASTY in page.texts_in("td")

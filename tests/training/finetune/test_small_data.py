@@ -1,0 +1,65 @@
+"""Runs with the flags for small data sets learn what they should, and are resumed exactly."""
+
+import numpy as np
+import pytest
+
+from bert_tf import checkpoints
+from bert_tf.checkpoints import model_directory
+from tests.training import test_finetune as runs
+
+train = runs.train
+EVERY_FLAG = {
+    "layer_lr_decay": 0.5,
+    "reinit_layers": 0,
+    "freeze_layers": 0,
+    "weight_decay_to_start": True,
+    "weight_decay_rate": 0.5,
+    "num_train_epochs": 2.0,
+}
+
+
+@pytest.fixture
+def start(tmp_path):
+    """The flag that names a checkpoint, and the weights in it."""
+    metadata = model_directory.ModelMetadata(
+        kind="pretrain", task="", labels=(), do_lower_case=True, max_seq_length=12
+    )
+    model = model_directory.new_model(runs.CONFIG, metadata)
+    rng = np.random.default_rng(11)
+    for variable in model.variables:
+        variable.assign(0.3 * rng.normal(size=variable.shape))
+    folder = tmp_path / "pretrained"
+    folder.mkdir()
+    checkpoints.save(model, str(folder))
+    (folder / "bert_config.json").write_text(runs.CONFIG.to_json())
+    return {"init_checkpoint": str(folder)}, runs.weights(model)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+def test_a_killed_run_ends_as_if_it_had_not_been(train, start, optimizer):
+    flags, before = start
+    flags = flags | EVERY_FLAG | {"optimizer": optimizer}
+    straight, first, second = (
+        runs.DevSet(0.5, 0.75),
+        runs.DevSet(0.5, runs.CutOff),
+        runs.DevSet(0.75),
+    )
+    train(straight, name="straight", **flags)
+    with pytest.raises(runs.CutOff):
+        train(first, save_checkpoints_steps=5, **flags)
+    train(second, save_checkpoints_steps=5, **flags)
+    runs.assert_same(second.seen[0], straight.seen[1])
+    for path, value in straight.seen[1].items():
+        is_frozen = path.startswith("encoder/embeddings/")
+        if path in before:
+            assert np.array_equal(value, before[path]) == is_frozen, path
+
+
+def test_replicas_do_not_matter(train, start):
+    flags, _ = start
+    flags = flags | EVERY_FLAG | {"num_train_epochs": 1.0}
+    one, two = runs.DevSet(0.5), runs.DevSet(0.5)
+    train(one, name="one", **flags)
+    train(two, runs.mirrored(2), name="two", **flags)
+    for path, value in one.seen[0].items():
+        np.testing.assert_allclose(two.seen[0][path], value, rtol=0, atol=1e-6, err_msg=path)
