@@ -24,7 +24,7 @@ class Submission:
     )
     wnli_majority: bool = option(
         False,
-        "(new) Answer WNLI by its majority class, as the paper does (section 4.1), even if there "
+        "(new) Answer WNLI by its majority class, as the paper does (appendix B.1), even if there "
         "are predictions.",
     )
 

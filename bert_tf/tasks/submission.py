@@ -106,7 +106,7 @@ def collect(options: Submission) -> list[Part]:
     parts = []
     for file in SERVER_FILES:
         if file.task == "wnli" and options.wnli_majority:
-            parts.append(_majority(file, "majority answer 0 (paper, section 4.1)"))
+            parts.append(_majority(file, "majority answer 0 (paper, appendix B.1)"))
         elif file in found:
             parts.append(Part(file, _read(found[file], file), found[file]))
         elif options.fill_missing:

@@ -103,7 +103,7 @@ def test_wnli_by_its_majority_class(output_dir, options):
     directory = output_dir("wnli", ["1"] * 146)
     (part,) = submission.collect(options(directory, wnli_majority=True))
     assert part.rows == [(str(row), "0") for row in range(146)]
-    assert part.source == "majority answer 0 (paper, section 4.1)"
+    assert part.source == "majority answer 0 (paper, appendix B.1)"
 
 
 def test_the_same_predictions_give_the_same_bytes(output_dir, options, tmp_path):
