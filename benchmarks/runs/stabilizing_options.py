@@ -60,6 +60,7 @@ class Options:
     num_train_epochs: float = option(3.0, "Of the plain settings.")
     train_batch_size: int = option(32, "Of the plain settings.")
     max_train_examples: int | None = option(None, "Number of examples to train on; none: all.")
+    show: bool = option(False, "Print the table of the runs that are done, and end.")
     results: str = option("benchmarks/results/stabilizing_options.json", "File to write.")
 
 
@@ -87,6 +88,9 @@ def main(options):
     ]
     record = Record(pathlib.Path(options.work_dir), runs)
     print(f"{len(runs)} runs, {len(runs) - len(record.todo)} of them done before.", flush=True)
+    if options.show:
+        show(table(record.results, tasks, names))
+        return
     children = Children()
     with futures.ThreadPoolExecutor(options.num_at_a_time) as pool:
         made = [pool.submit(make, run, options, record, children) for run in record.todo]
@@ -219,9 +223,10 @@ def table(results, tasks, names):
     rows = []
     for task in tasks:
         for name in names:
-            lines = [
-                line for run, line in results.items() if (run.task, run.option) == (task, name)
-            ]
+            of_row = [run for run in results if (run.task, run.option) == (task, name)]
+            lines = [results[run] for run in of_row]
+            if not lines:
+                continue
             row = {"task": task, "option": name, "flags": OPTIONS[name], "seeds": len(lines)}
             for which in ("last", "best"):
                 row[which] = spread([line[which] for line in lines])
