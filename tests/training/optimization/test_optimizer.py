@@ -39,7 +39,7 @@ def reference(kind, weights, gradients, rates, settings, groups=GROUPS, anchors=
     """Kingma and Ba 2015, algorithm 1, decay as Loshchilov's; You et al. 2020, algorithm 2.
 
     The rate of a group is a share of the rate. Decay is a step towards the anchor, as the gradient
-    of the penalty of Li et al. 2018, equation 3, is.
+    of the penalty of Li et al. 2018, section 3, is.
     """
     weights = {name: value.astype(np.float64) for name, value in weights.items()}
     first = {name: np.zeros_like(value) for name, value in weights.items()}
