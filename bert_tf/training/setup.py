@@ -210,7 +210,7 @@ def trained_model(inputs: Inputs, directory: model_directory.ModelDirectory) -> 
         model = model_directory.new_model(inputs.config, metadata)
         loaded = checkpoints.load(model, checkpoint, skip=_paths_of(skipped))
     print(loaded, flush=True)
-    if metadata.kind == "classify" and checkpoint.labels not in ((), metadata.labels):
+    if KINDS[metadata.kind].is_labelled and checkpoint.labels not in ((), metadata.labels):
         _reorder_outputs(model.classifier, checkpoint, metadata.labels)
     _describe(directory, inputs)
     return model
