@@ -46,6 +46,8 @@ TOKEN_LABEL_IDS = Feature("token_label_ids", "token_label_ids", "B T")
 LABEL_VECTORS = Feature("label_vectors", "label_vectors", "B C", "float32")
 # What the loss of each row is multiplied by; 0 for a row that only fills a batch.
 EXAMPLE_WEIGHTS = Feature("example_weights", "example_weights", "B", "float32")
+# Of a model on frozen layers: their vectors, so that the encoder need not run.
+LAYER_VECTORS = Feature("layer_vectors", "layer_vectors", "B T L H", "float32")
 START_POSITIONS = Feature("start_positions", "start_positions", "B")
 END_POSITIONS = Feature("end_positions", "end_positions", "B")
 

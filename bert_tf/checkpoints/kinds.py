@@ -19,24 +19,31 @@ class Kind:
       model: class of the Keras model, as MODULE:CLASS, so that the table loads none.
       task: class of the tasks that train it, as MODULE:CLASS; "" if it is not one of
         `bert_tf.tasks`.
+      frozen_model: class of the model that reads the layers of a frozen encoder, as MODULE:CLASS;
+        "" if there is none.
       heads: names of the heads it can have, the first parts of the paths of their variables.
       has_num_classes: whether its model takes the number of the classifier's outputs.
       is_labelled: whether each output of its classifier has a label.
       has_single_output: whether its classifier has one output.
       reads_pooler: whether its classifier reads the pooler.
       keeps_head: whether training starts from the head that a checkpoint holds, if it holds one.
+      settings: keys that `ModelMetadata.settings` may have.
+      model_settings: those of them that are arguments of its model's class.
     """
 
     name: str
     title: str
     model: str
     task: str = ""
+    frozen_model: str = ""
     heads: tuple[str, ...] = ()
     has_num_classes: bool = False
     is_labelled: bool = False
     has_single_output: bool = False
     reads_pooler: bool = False
     keeps_head: bool = False
+    settings: tuple[str, ...] = ()
+    model_settings: tuple[str, ...] = ()
 
     @property
     def skipped_heads(self) -> tuple[str, ...]:
@@ -46,6 +53,8 @@ class Kind:
 
 
 _MODELS, _TASKS = "bert_tf.modeling.models", "bert_tf.tasks"
+_POOLING = ("window_pooling",)
+_WINDOWS = ("long_texts", "max_windows", "window_stride", *_POOLING)
 # A question-answering head is kept, so that one data set can follow another (paper, section 4.2).
 # A classifier is not, since its labels need not be those of the new task.
 _ALL = (
@@ -66,6 +75,8 @@ _ALL = (
         has_num_classes=True,
         is_labelled=True,
         reads_pooler=True,
+        settings=_WINDOWS,
+        model_settings=_POOLING,
     ),
     Kind(
         "multi_label",  # any number of the labels
@@ -76,6 +87,8 @@ _ALL = (
         has_num_classes=True,
         is_labelled=True,
         reads_pooler=True,
+        settings=_WINDOWS,
+        model_settings=_POOLING,
     ),
     Kind(
         "regress",
@@ -86,6 +99,8 @@ _ALL = (
         has_num_classes=True,
         has_single_output=True,
         reads_pooler=True,
+        settings=_WINDOWS,
+        model_settings=_POOLING,
     ),
     Kind(
         "span", "Question answering", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True
@@ -95,9 +110,11 @@ _ALL = (
         "Tagging",
         model=f"{_MODELS}:TokenClassifierModel",
         task=f"{_TASKS}.tagging:Tagging",
-        heads=("classifier",),
+        frozen_model="bert_tf.modeling.frozen_tagger:FrozenTaggerModel",
+        heads=("classifier", "tagger"),
         has_num_classes=True,
         is_labelled=True,
+        settings=("document_context",),
     ),
     Kind(
         "choice",  # one of the texts

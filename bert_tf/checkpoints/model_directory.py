@@ -13,6 +13,7 @@
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from bert_tf import files
@@ -32,6 +33,8 @@ VOCAB_FILE = "vocab.txt"
 WEIGHTS_PREFIX = "bert_model.ckpt"
 
 _METADATA_FILE = "model.json"
+# Keys of model.json that are left out where they have these values.
+_OPTIONAL: dict[str, Any] = {"feature_based": "", "lstm_units": 0, "settings": {}}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +48,11 @@ class ModelMetadata:
       num_texts: texts per example, 1 or 2; a pre-trained model of 1 has no next sentence head.
       do_lower_case: casing of the text side.
       max_seq_length: tokens per example in training, special tokens included.
+      feature_based: key of `FROZEN_LAYERS` for a BiLSTM on layers that are not trained; "" for
+        every other model.
+      lstm_units: of the BiLSTM in each direction; 0 without one.
+      settings: what else the rows and the model are made from, such as the windows of long texts,
+        by the names of the flags; keys as `Kind.settings`.
     """
 
     kind: str
@@ -54,6 +62,9 @@ class ModelMetadata:
     labels: tuple[str, ...] = ()
     num_texts: int = 1
     format: int = FORMAT
+    feature_based: str = ""
+    lstm_units: int = 0
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
     def num_outputs(self) -> int:
@@ -142,12 +153,23 @@ def _read_metadata(path: str) -> ModelMetadata:
     if version != FORMAT:
         raise InputError(f"{path} has format {version!r}; this version reads {FORMAT}.")
     names = {field.name for field in dataclasses.fields(ModelMetadata)}
-    if values.keys() != names:
+    if not names - _OPTIONAL.keys() <= values.keys() <= names:
         raise InputError(f"{path} has the keys {sorted(values)}; {sorted(names)} were wanted.")
     if values["kind"] not in KINDS:
         known = ", ".join(KINDS)
         raise InputError(f"{path}: kind {values['kind']!r} is unknown; known: {known}.")
+    _check_settings(path, values["kind"], values.get("settings", {}))
     return ModelMetadata(**values | {"labels": tuple(values["labels"])})
+
+
+def _check_settings(path: str, kind: str, settings: Mapping[str, Any]) -> None:
+    """Refuses settings that this version would ignore: its answers would be others."""
+    if unknown := settings.keys() - set(KINDS[kind].settings):
+        known = ", ".join(KINDS[kind].settings) or "none"
+        raise InputError(
+            f"{path}: the settings {', '.join(sorted(unknown))} are unknown; those of kind "
+            f"{kind!r} are: {known}. A later version may know them."
+        )
 
 
 def new_model(config: BertConfig, metadata: ModelMetadata) -> Any:
@@ -156,8 +178,14 @@ def new_model(config: BertConfig, metadata: ModelMetadata) -> Any:
     arguments: dict[str, Any] = {}
     if kind.has_num_classes:
         arguments["num_classes"] = metadata.num_outputs
+    for name in set(kind.model_settings) & metadata.settings.keys():
+        arguments[name] = metadata.settings[name]
     if "next_sentence" in kind.heads:
         arguments["has_next_sentence"] = metadata.num_texts == 2
+    if metadata.feature_based:
+        arguments["frozen_layers"] = metadata.feature_based
+        arguments["lstm_units"] = metadata.lstm_units
+        return kinds.load_class(kind.frozen_model)(config, **arguments)
     return kinds.load_class(kind.model)(config, **arguments)
 
 
@@ -200,7 +228,9 @@ def create(
     if not os.path.isfile(os.path.join(path, _METADATA_FILE)):
         vocab.copy(vocab_file, os.path.join(path, VOCAB_FILE))
         files.write_text(os.path.join(path, CONFIG_FILE), config.to_json())
-        text = json.dumps(dataclasses.asdict(metadata), indent=2) + "\n"
+        values = dataclasses.asdict(metadata)
+        stated = {key: x for key, x in values.items() if _OPTIONAL.get(key, ...) != x}
+        text = json.dumps(stated, indent=2) + "\n"
         files.write_text(os.path.join(path, _METADATA_FILE), text)
     return ModelDirectory.open(path, "--output_dir")
 

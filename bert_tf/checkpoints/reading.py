@@ -10,7 +10,7 @@ from bert_tf.checkpoints.formats.base import Checkpoint, listing
 from bert_tf.checkpoints.formats.rows import Row
 from bert_tf.checkpoints.kinds import KINDS, check_outputs, check_pooler, heads_of, kind_of
 from bert_tf.checkpoints.state_dict import StateDict
-from bert_tf.checkpoints.variables import POOLER, Shape
+from bert_tf.checkpoints.variables import POOLER, TAGGER, Shape
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
@@ -43,6 +43,7 @@ def read(
     rows = checkpoint.format.rows(config)
     names = FileNames(checkpoint, rows, skip)
     present = [row for row in rows if names.holds(row)]
+    _refuse_tagger(checkpoint, present)
     problems = config_problems(checkpoint.config, config)
     problems += listing("in the file, in no row of the name table", names.unused(present))
     problems += _missing(rows, names)
@@ -57,6 +58,14 @@ def read(
         )
     state_dict = _state_dict(checkpoint, config, arrays, kind, is_complete=not names.skipped)
     return state_dict, names.report(arrays)
+
+
+def _refuse_tagger(checkpoint: Checkpoint, present: Sequence[Row]) -> None:
+    if any(row.path in TAGGER for row in present):
+        raise InputError(
+            f"{checkpoint.path} is a BiLSTM on frozen layers (--feature_based of a training run), "
+            "which no other format holds. To take its encoder alone: --skip='tagger/.*'."
+        )
 
 
 def _missing(rows: Sequence[Row], names: FileNames) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from bert_tf import files
-from bert_tf.checkpoints.formats.tf1 import TensorFlow1, write_tensors
+from bert_tf.checkpoints.formats.bert_tf import BertTF
+from bert_tf.checkpoints.formats.tf1 import write_tensors
 from bert_tf.checkpoints.model_directory import CONFIG_FILE, WEIGHTS_PREFIX
 from bert_tf.checkpoints.variables import Model
 from bert_tf.config import BertConfig
@@ -36,7 +37,7 @@ def to_arrays(model: Model) -> dict[str, np.ndarray]:
     """
     variables = {variable.path: variable for variable in model.variables}
     arrays: dict[str, np.ndarray] = {}
-    for row in TensorFlow1().rows(model.config):
+    for row in BertTF().rows(model.config):
         if row.path in variables:
             array = np.asarray(variables.pop(row.path).value)
             arrays.update(zip(row.names, row.split(array), strict=True))

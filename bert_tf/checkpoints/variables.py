@@ -5,6 +5,17 @@ from typing import Any, Protocol
 from bert_tf.config import BertConfig
 
 POOLER = ("encoder/pooler/kernel", "encoder/pooler/bias")
+# The head of a model on frozen layers; a model without a weighted sum has no `layer_mix`.
+TAGGER = (
+    *("tagger/layer_mix/mix", "tagger/layer_mix/scale"),
+    *(
+        f"tagger/lstm_{index}/{direction}_lstm/lstm_cell/{part}"
+        for index in range(2)
+        for direction in ("forward", "backward")
+        for part in ("kernel", "recurrent_kernel", "bias")
+    ),
+    *("tagger/output/kernel", "tagger/output/bias"),
+)
 
 Shape = tuple[int, ...]
 

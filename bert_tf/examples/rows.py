@@ -85,6 +85,11 @@ class Rows:
         return np.maximum.reduceat(lengths, self._first_sequences)
 
     @property
+    def extra_inputs(self) -> tuple[features.Feature, ...]:
+        """Features of a batch that the model reads beside the encoder's inputs."""
+        return ()
+
+    @property
     def num_sequences(self) -> int | None:
         """W, the most sequences that a row has; None: a row is one sequence."""
         return None if self.group_sizes is None else int(self.group_sizes.max(initial=1))

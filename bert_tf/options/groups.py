@@ -30,6 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Small data sets": (
         *("recipe", "layer_lr_decay", "reinit_layers", "freeze_layers", "weight_decay_to_start"),
     ),
+    "Feature-based approach": ("feature_based", "lstm_units"),
     "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),
     "Vectors": ("layers", "pooling", "combine_layers", "output_format", "output_dtype"),
     "Evaluation and prediction": (

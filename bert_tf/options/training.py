@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import grid, long_texts, stability
+from bert_tf.options import feature_based, grid, long_texts, stability
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -12,6 +12,7 @@ from bert_tf.options.checks import (
     require_seed,
 )
 from bert_tf.options.devices import Devices
+from bert_tf.options.feature_based import FeatureBased
 from bert_tf.options.grid import GridSearch
 from bert_tf.options.long_texts import LongTexts
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
@@ -245,7 +246,7 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(LongTexts, FineTuning):
+class TextClassification(FeatureBased, LongTexts, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -254,6 +255,7 @@ class TextClassification(LongTexts, FineTuning):
         super().__post_init__()
         require_positive(self, "eval_batch_size")
         long_texts.check(self, self.max_seq_length)
+        feature_based.check(self)
 
 
 _FILE_HELP = "(new) {}: CSV with a header if it ends in .csv or .csv.gz, else TSV."

@@ -8,15 +8,16 @@ from tests.modeling import harness
 
 
 def test_the_heads_of_each_kind():
-    assert {name: kind.heads for name, kind in kinds.KINDS.items()} == samples.TOPS
-    assert kinds.HEADS == ("masked_lm", "next_sentence", "classifier", "span")
+    wanted = samples.TOPS | {"tag": ("classifier", "tagger")}  # on frozen layers, the second one
+    assert {name: kind.heads for name, kind in kinds.KINDS.items()} == wanted
+    assert kinds.HEADS == ("masked_lm", "next_sentence", "classifier", "span", "tagger")
 
 
 @pytest.mark.parametrize(
     ("kind", "skipped"),
     [
-        ("pretrain", ("classifier", "span")),
-        ("span", ("masked_lm", "next_sentence", "classifier")),
+        ("pretrain", ("classifier", "span", "tagger")),
+        ("span", ("masked_lm", "next_sentence", "classifier", "tagger")),
         *((kind, kinds.HEADS) for kind in ("encoder", "classify", "regress", "tag", "choice")),
     ],
 )
@@ -34,6 +35,7 @@ def test_training_starts_from_a_head_that_does_not_depend_on_labels(kind, skippe
         (("classifier",), 3, None, "classify"),
         (("classifier",), 1, None, "regress"),
         (("classifier",), 3, "tag", "tag"),
+        (("tagger",), 0, None, "tag"),
         (("classifier",), 1, "choice", "choice"),
     ],
 )

@@ -19,13 +19,15 @@ PACKAGES = ("bert_tf", "export", "serving")
 
 BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity", "options"}
 BASE |= {"progress", "live_lines", "commands", "flag_help", "formatting", "invocation", "quiet"}
+BASE |= {"frozen_layers"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
 CORPUS = BASE | {"bert_tf.corpus"}
 VOCABULARY = TEXT | CORPUS | {"bert_tf.vocabulary"}
 EXAMPLES = TEXT | {"bert_tf.examples"}
 RECORDS = EXAMPLES | CORPUS | {"bert_tf.records"}
-MODELING = {"bert_tf.config", "bert_tf.shapes", "bert_tf.features", "bert_tf.modeling"}
+MODELING = {"bert_tf.config", "bert_tf.shapes", "bert_tf.features", "bert_tf.frozen_layers"}
+MODELING |= {"bert_tf.modeling"}
 CHECKPOINTS = TEXT | MODELING | {"bert_tf.checkpoints"}
 TASKS = RECORDS | CHECKPOINTS | {"bert_tf.tasks"}
 TRAINING = TASKS | {"bert_tf.training"}

@@ -5,17 +5,23 @@ import os
 
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.formats.base import Checkpoint
+from bert_tf.checkpoints.formats.rows import Row
 from bert_tf.checkpoints.formats.tf1 import TensorFlow1, find_prefix, write_tensors
 from bert_tf.checkpoints.kinds import given_labels, heads_of
 from bert_tf.checkpoints.model_directory import WEIGHTS_PREFIX
 from bert_tf.checkpoints.state_dict import StateDict
+from bert_tf.checkpoints.variables import TAGGER
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
 _INDEX = f"{WEIGHTS_PREFIX}.index"
 
 
 class BertTF(TensorFlow1):
-    """Model directories, whose weights have the names of the released code."""
+    """Model directories, whose weights have the names of the released code.
+
+    The head of a model on frozen layers, which the released code lacks, has our names.
+    """
 
     name = "bert_tf"
     title = "model directory of this package"
@@ -51,6 +57,10 @@ class BertTF(TensorFlow1):
             do_lower_case=metadata.do_lower_case,
             num_texts=metadata.num_texts,
         )
+
+    def rows(self, config: BertConfig) -> list[Row]:
+        """See `Format.rows`."""
+        return super().rows(config) + [Row((path,), path) for path in TAGGER]
 
     def write(self, state_dict: StateDict, directory: str) -> None:
         """Writes a model directory with the state dict as its last weights.

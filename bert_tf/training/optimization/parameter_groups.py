@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from bert_tf.modeling.encoder import Embeddings, SelfAttention
+from bert_tf.modeling.frozen_tagger import LayerMix
 from bert_tf.modeling.heads import ClassificationHead, MaskedLmHead, SpanHead
 from bert_tf.modeling.layer import LayerNorm
 
@@ -36,6 +37,7 @@ class ParameterGroup:
 
 _MATRIX, _VECTOR = ParameterGroup(decays=True), ParameterGroup(decays=False)
 _QKV = ParameterGroup(decays=True, num_blocks=3)
+_GATES = ParameterGroup(decays=True, num_blocks=4)  # of an LSTM: input, forget, cell, output
 
 # By class of the owner, exactly: its attributes that are variables.
 _GROUPS = {
@@ -45,6 +47,8 @@ _GROUPS = {
     MaskedLmHead: {"output_bias": _VECTOR},
     ClassificationHead: {"kernel": _MATRIX, "bias": _VECTOR},
     SpanHead: {"kernel": _MATRIX, "bias": _VECTOR},
+    keras.layers.LSTMCell: {"kernel": _GATES, "recurrent_kernel": _GATES, "bias": _VECTOR},
+    LayerMix: {"mix": _VECTOR, "scale": _VECTOR},
 }
 
 

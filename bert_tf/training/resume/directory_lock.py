@@ -24,9 +24,7 @@ class DirectoryLock:
       InputError: another process holds it.
     """
 
-    def __init__(
-        self, directory: str, *, work: str = "trains", flag: str = "--output_dir"
-    ) -> None:
+    def __init__(self, directory: str, *, work: str = "trains", flag: str = "--output_dir") -> None:
         os.makedirs(directory, exist_ok=True)
         # Without a buffer: on a full disk, closing would try again to write what could not be.
         self._file = open(os.path.join(directory, NAME), "ab+", buffering=0)
