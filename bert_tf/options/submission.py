@@ -13,7 +13,7 @@ class Submission:
     output_dirs: str = option(
         REQUIRED,
         "(new) Comma-separated --output_dir of run_classifier.py, each with predictions of the "
-        "test set of a task of GLUE.",
+        "test set of a task of GLUE. One without a model is given as TASK=DIRECTORY.",
         is_path=True,
     )
     submission_file: str = option("submission.zip", "(new) The file to write.", is_path=True)
@@ -37,7 +37,8 @@ class Submission:
             )
 
     @property
-    def directories(self) -> list[str]:
-        """The directories, without the last slash."""
-        parts = [part.strip().rstrip("/") or part.strip() for part in self.output_dirs.split(",")]
-        return [part for part in parts if part]
+    def directories(self) -> list[tuple[str, str]]:
+        """(task, directory) of each; the task is "" where it is not given."""
+        parts = [part.strip() for part in self.output_dirs.split(",")]
+        named = [part.partition("=") for part in parts if part]
+        return [(task, path) if equals else ("", task) for task, equals, path in named]

@@ -14,7 +14,7 @@ from bert_tf import commands, files
 from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.options import Submission
-from bert_tf.tasks import predictions
+from bert_tf.tasks import predictions, registry
 
 
 class ServerFile(NamedTuple):
@@ -22,9 +22,8 @@ class ServerFile(NamedTuple):
 
     Attributes:
       name: of the file.
-      task: of `registry.REGISTRY`, whose predictions it has; models of `trained_on` make them.
-      trained_on: the task of the model.
-      sources: names that the predictions may have in an output directory.
+      task: of `registry.REGISTRY`.
+      source: name of the predictions in an output directory.
       num_rows: of the published test set.
       labels: the possible answers; empty for numbers from 0 to 5.
       majority: the most frequent answer of the training set. The sets of MNLI, QNLI and RTE are
@@ -33,8 +32,7 @@ class ServerFile(NamedTuple):
 
     name: str
     task: str
-    trained_on: str
-    sources: tuple[str, ...]
+    source: str
     num_rows: int
     labels: tuple[str, ...]
     majority: str
@@ -43,27 +41,27 @@ class ServerFile(NamedTuple):
 _YES_NO = ("0", "1")
 _TWO_WAY = ("entailment", "not_entailment")
 _THREE_WAY = ("contradiction", "entailment", "neutral")
-_ONE = ("predictions.tsv",)
+_ONE = "predictions.tsv"
 
 # The sizes: Wang et al. 2018, table 1, and QNLI and AX as the server has them today.
 SERVER_FILES = (
-    ServerFile("CoLA.tsv", "cola", "cola", _ONE, 1_063, _YES_NO, "1"),
-    ServerFile("SST-2.tsv", "sst-2", "sst-2", _ONE, 1_821, _YES_NO, "1"),
-    ServerFile("MRPC.tsv", "mrpc", "mrpc", _ONE, 1_725, _YES_NO, "1"),
-    ServerFile("STS-B.tsv", "sts-b", "sts-b", _ONE, 1_379, (), "2.500"),
-    ServerFile("QQP.tsv", "qqp", "qqp", _ONE, 390_965, _YES_NO, "0"),
+    ServerFile("CoLA.tsv", "cola", _ONE, 1_063, _YES_NO, "1"),
+    ServerFile("SST-2.tsv", "sst-2", _ONE, 1_821, _YES_NO, "1"),
+    ServerFile("MRPC.tsv", "mrpc", _ONE, 1_725, _YES_NO, "1"),
+    ServerFile("STS-B.tsv", "sts-b", _ONE, 1_379, (), "2.500"),
+    ServerFile("QQP.tsv", "qqp", _ONE, 390_965, _YES_NO, "0"),
     ServerFile(
-        *("MNLI-m.tsv", "mnli", "mnli", ("predictions_matched.tsv",)),
+        *("MNLI-m.tsv", "mnli", "predictions_matched.tsv"),
         *(9_796, _THREE_WAY, "entailment"),
     ),
     ServerFile(
-        *("MNLI-mm.tsv", "mnli", "mnli", ("predictions_mismatched.tsv",)),
+        *("MNLI-mm.tsv", "mnli", "predictions_mismatched.tsv"),
         *(9_847, _THREE_WAY, "entailment"),
     ),
-    ServerFile("QNLI.tsv", "qnli", "qnli", _ONE, 5_463, _TWO_WAY, "entailment"),
-    ServerFile("RTE.tsv", "rte", "rte", _ONE, 3_000, _TWO_WAY, "entailment"),
-    ServerFile("WNLI.tsv", "wnli", "wnli", _ONE, 146, _YES_NO, "0"),
-    ServerFile("AX.tsv", "ax", "mnli", _ONE, 1_104, _THREE_WAY, "entailment"),
+    ServerFile("QNLI.tsv", "qnli", _ONE, 5_463, _TWO_WAY, "entailment"),
+    ServerFile("RTE.tsv", "rte", _ONE, 3_000, _TWO_WAY, "entailment"),
+    ServerFile("WNLI.tsv", "wnli", _ONE, 146, _YES_NO, "0"),
+    ServerFile("AX.tsv", "ax", _ONE, 1_104, _THREE_WAY, "entailment"),
 )
 _LOW, _HIGH = 0.0, 5.0  # of STS-B
 
@@ -102,7 +100,7 @@ def collect(options: Submission) -> list[Part]:
     Raises:
       InputError: see `main`.
     """
-    found = _found(options.directories)
+    found = _found(options)
     parts = []
     for file in SERVER_FILES:
         if file.task == "wnli" and options.wnli_majority:
@@ -114,11 +112,11 @@ def collect(options: Submission) -> list[Part]:
     return parts
 
 
-def _found(directories: Sequence[str]) -> dict[ServerFile, str]:
-    """The predictions for each file of the server, by path."""
+def _found(options: Submission) -> dict[ServerFile, str]:
+    """The paths of the predictions for each file of the server."""
     found: dict[ServerFile, str] = {}
-    for directory in directories:
-        for file, path in _predicted(directory).items():
+    for task, directory in options.directories:
+        for file, path in _predicted(registry.get(task).name if task else "", directory).items():
             if file in found:
                 raise InputError(
                     f"{found[file]} and {path} are both predictions for {file.name}; leave out "
@@ -128,33 +126,43 @@ def _found(directories: Sequence[str]) -> dict[ServerFile, str]:
     return found
 
 
-def _predicted(directory: str) -> dict[ServerFile, str]:
-    """The predictions in an output directory."""
-    metadata = model_directory.read_metadata(directory)
-    if metadata is None:
-        there = "holds no model.json" if os.path.isdir(directory) else "does not exist"
-        raise InputError(
-            f"--output_dirs: {directory} {there}. Give --output_dir of run_classifier.py."
-        )
-    wanted = [file for file in SERVER_FILES if metadata.task in (file.task, file.trained_on)]
+def _predicted(task: str, directory: str) -> dict[ServerFile, str]:
+    """The paths of the predictions in an output directory.
+
+    Args:
+      task: "" if the model in the directory is to say it.
+    """
+    task = task or _trained_task(directory)
+    wanted = {
+        file: os.path.join(directory, file.source) for file in SERVER_FILES if file.task == task
+    }
     if not wanted:
         tasks = ", ".join(dict.fromkeys(file.task for file in SERVER_FILES))
         raise InputError(
-            f"--output_dirs: {directory} has a model for {metadata.task}, which is not a task of "
-            f"GLUE. These are: {tasks}."
+            f"--output_dirs: {directory} is of task {task}, which is not one of GLUE. These are: "
+            f"{tasks}."
         )
-    paths = {
-        file: path
-        for file in wanted
-        for path in (os.path.join(directory, source) for source in file.sources)
-        if os.path.exists(path)
-    }
-    if not paths:
+    found = {file: path for file, path in wanted.items() if os.path.exists(path)}
+    if not found:
         raise InputError(
-            f"--output_dirs: {directory} has no predictions of {metadata.task}. Make them with "
-            f"run_classifier.py --task_name={metadata.task} --do_predict --output_dir={directory}."
+            f"--output_dirs: {directory} has no predictions of {task}. Make them with "
+            f"run_classifier.py --task_name={task} --do_predict --output_dir={directory}."
         )
-    return paths
+    return found
+
+
+def _trained_task(directory: str) -> str:
+    """The task of the model in a directory."""
+    if metadata := model_directory.read_metadata(directory):
+        return metadata.task
+    if not os.path.isdir(directory):
+        raise InputError(
+            f"--output_dirs: {directory} does not exist. Give --output_dir of run_classifier.py."
+        )
+    raise InputError(
+        f"--output_dirs: {directory} has no model.json that says the task. If it has predictions, "
+        f"name their task, for instance ax={directory}."
+    )
 
 
 def _majority(file: ServerFile, source: str) -> Part:

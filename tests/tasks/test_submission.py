@@ -53,8 +53,7 @@ def lines(path, name):
 def test_the_server_s_files_have_the_published_sizes_and_labels():
     assert {file.name: file.num_rows for file in SERVER_FILES} == PUBLISHED
     for file in SERVER_FILES:
-        if file.trained_on == file.task:
-            assert file.labels == registry.get(file.task).labels
+        assert file.labels == registry.get(file.task).labels
         assert file.majority in (file.labels or ["2.500"])
 
 
@@ -77,16 +76,19 @@ def test_predictions_of_several_directories(output_dir, options, capsys):
     assert "Missing: CoLA.tsv, SST-2.tsv, MRPC.tsv, QQP.tsv, MNLI-m.tsv, " in said
 
 
-def test_mnli_gives_three_files(output_dir, options):
+def test_mnli_gives_two_files_and_its_model_a_third(output_dir, options, tmp_path):
     three = ["neutral", "contradiction", "entailment"]
     output_dir("mnli", (three * 4000)[:9796], "predictions_matched.tsv")
-    output_dir("mnli", (three * 4000)[:9847], "predictions_mismatched.tsv")
-    directory = output_dir("mnli", (three * 4000)[:1104])
-    parts = submission.collect(options(directory + "/"))
+    mnli = output_dir("mnli", (three * 4000)[:9847], "predictions_mismatched.tsv")
+    predicted = output_dir("ax", (three * 4000)[:1104])
+    (tmp_path / "ax/model.json").unlink()  # predicted with --init_checkpoint
+    with pytest.raises(InputError, match=rf"no model\.json that says the task.* ax={predicted}"):
+        submission.collect(options(mnli, predicted))
+    parts = submission.collect(options(mnli, f"AX={predicted}/"))
     assert [part.file.name for part in parts] == ["MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"]
     assert [len(part.rows) for part in parts] == [9796, 9847, 1104]
-    elsewhere = output_dir("ax", (three * 4000)[:1104])
-    assert [part.file.name for part in submission.collect(options(elsewhere))] == ["AX.tsv"]
+    with pytest.raises(InputError, match="Unknown task 'axe'"):
+        submission.collect(options(f"axe={predicted}"))
 
 
 def test_missing_tasks_are_filled_with_their_most_frequent_answer(output_dir, options):
@@ -121,7 +123,7 @@ def test_the_same_predictions_give_the_same_bytes(output_dir, options, tmp_path)
         ("wnli", ["0"] * 145 + ["2"], r"the prediction of 145 is '2'; WNLI.tsv has the labels 0, "),
         ("sts-b", ["1.0"] * 1378 + ["no"], "the prediction of 1378 is 'no'; STS-B.tsv has numbers"),
         ("sts-b", ["nan"] * 1379, "the prediction of 0 is 'nan'; STS-B.tsv has numbers"),
-        ("topics", ["a"], "a model for topics, which is not a task of GLUE. These are: cola, "),
+        ("topics", ["a"], "is of task topics, which is not one of GLUE. These are: cola, "),
     ],
 )
 def test_wrong_predictions_are_refused(output_dir, options, tmp_path, task, answers, message):
@@ -138,8 +140,6 @@ def test_wrong_directories_are_refused(output_dir, options, tmp_path):
         submission.collect(options(first, second))
     with pytest.raises(InputError, match=r"no_such does not exist\. Give --output_dir of run_cl"):
         submission.collect(options(str(tmp_path / "no_such")))
-    with pytest.raises(InputError, match=r"holds no model\.json"):
-        submission.collect(options(str(tmp_path)))
     (tmp_path / "again" / "predictions.tsv").unlink()
     with pytest.raises(InputError, match=r"has no predictions of wnli\. Make them with run_cl"):
         submission.collect(options(second))
