@@ -1,6 +1,7 @@
 """Dev-set scores of a run, which decide which weights are the best."""
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,7 +70,9 @@ class Scores:
         files.write_text(self._path, "".join(json.dumps(line) + "\n" for line in self._lines))
 
     def _rank(self, line: _Line) -> float:
-        return self._sign * line[self.main_metric]
+        """What lines are compared by: NaN, as of a correlation with a constant, is the worst."""
+        score = self._sign * line[self.main_metric]
+        return -math.inf if math.isnan(score) else score
 
     @property
     def best(self) -> dict[str, Any] | None:

@@ -39,6 +39,13 @@ def test_of_a_loss_the_lowest_is_the_best(tmp_path, metric):
     assert scores.best["step"] == 2
 
 
+def test_what_is_no_number_is_the_worst(tmp_path):
+    scores = Scores(tmp_path, "pearson")
+    values = (float("nan"), -0.5, float("nan"), 0.25)
+    found = [scores.add(step, {"pearson": each}) for step, each in enumerate(values, start=1)]
+    assert found == [True, True, False, True]
+
+
 def test_best_and_last(scores):
     assert scores.best == {"step": 20, "f1": 0.75, "loss": 2.0}
     assert scores.last == {"step": 40, "f1": 0.75, "loss": 4.0}
