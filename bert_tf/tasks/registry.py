@@ -1,7 +1,7 @@
 """Every data set of `run_classifier.py` is an entry of `REGISTRY`: files, columns, labels, metrics.
 
-Adding a data set adds an entry and no code. GLUE: Wang et al. 2018, arXiv 1804.07461. A user's own
-data is a task with other files and columns: see `own_data`.
+Adding a data set adds an entry to a table of `data_sets`, and no code. A user's own data is a task
+with other files and columns: see `own_data` and `task_file`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from bert_tf.checkpoints import kinds
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.examples.readers import Columns, TextLayout
-from bert_tf.examples.readers.delimited import Dialect
 from bert_tf.tasks.classification import Classification
+from bert_tf.tasks.data_sets import choices, entities, glue, languages
 from bert_tf.tasks.regression import Regression
 from bert_tf.tasks.task import OWN_FILES, Task
 from bert_tf.tasks.text_task import LABEL, TEXT_A, TextTask
@@ -27,102 +27,8 @@ KINDS = tuple(kind.name for kind in kinds.KINDS.values() if kind.task)
 # Those of a user's own texts that flags name the columns of.
 TEXT_KINDS = ("classify", "regress")
 
-_TWO_DOMAINS = {
-    "train": {"": "train.tsv"},
-    "dev": {"matched": "dev_matched.tsv", "mismatched": "dev_mismatched.tsv"},
-    "test": {"matched": "test_matched.tsv", "mismatched": "test_mismatched.tsv"},
-}
-_ENTAILMENT = ("entailment", "not_entailment")
 
-
-REGISTRY: dict[str, Task] = {
-    "cola": Classification(
-        name="cola",
-        summary="Is the sentence grammatical?",
-        labels=("0", "1"),
-        metrics=("matthews", "accuracy"),
-        layout=TextLayout(
-            columns=Columns(text_a=3, label=1),  # train and dev have no header, test has one
-            test_columns=Columns(text_a="sentence", row_id="index"),
-        ),
-    ),
-    "sst-2": Classification(
-        name="sst-2",
-        summary="Is the sentence of a film review positive?",
-        labels=("0", "1"),
-        layout=TextLayout(
-            columns=Columns(text_a="sentence", label="label"),
-            test_columns=Columns(text_a="sentence", row_id="index"),
-        ),
-    ),
-    "mrpc": Classification(
-        name="mrpc",
-        summary="Do the two sentences say the same?",
-        labels=("0", "1"),
-        metrics=("f1", "accuracy"),
-        layout=TextLayout(
-            columns=Columns(text_a="#1 String", text_b="#2 String", label="Quality"),
-            test_columns=Columns(text_a="#1 String", text_b="#2 String", row_id="index"),
-        ),
-    ),
-    "sts-b": Regression(
-        name="sts-b",
-        summary="How similar are the two sentences, from 0 to 5?",
-        layout=TextLayout(
-            columns=Columns(text_a="sentence1", text_b="sentence2", label="score"),
-            test_columns=Columns(text_a="sentence1", text_b="sentence2", row_id="index"),
-        ),
-        value_range=(0.0, 5.0),
-    ),
-    "qqp": Classification(
-        name="qqp",
-        summary="Do the two questions ask the same?",
-        labels=("0", "1"),
-        metrics=("f1", "accuracy"),
-        layout=TextLayout(
-            columns=Columns(text_a="question1", text_b="question2", label="is_duplicate"),
-            test_columns=Columns(text_a="question1", text_b="question2", row_id="id"),
-            # Line ends inside questions break a few rows of the official file.
-            dialect=Dialect(skip_broken_rows=True),
-        ),
-    ),
-    "mnli": Classification(
-        name="mnli",
-        summary="Does the second sentence follow, contradict, or neither?",
-        labels=("contradiction", "entailment", "neutral"),
-        layout=TextLayout(
-            columns=Columns(text_a="sentence1", text_b="sentence2", label="gold_label"),
-            test_columns=Columns(text_a="sentence1", text_b="sentence2", row_id="index"),
-        ),
-        files=_TWO_DOMAINS,
-    ),
-    "qnli": Classification(
-        name="qnli",
-        summary="Does the sentence answer the question?",
-        labels=_ENTAILMENT,
-        layout=TextLayout(
-            columns=Columns(text_a="question", text_b="sentence", label="label"),
-            test_columns=Columns(text_a="question", text_b="sentence", row_id="index"),
-        ),
-    ),
-    "rte": Classification(
-        name="rte",
-        summary="Does the second sentence follow from the first?",
-        labels=_ENTAILMENT,
-        layout=TextLayout(
-            columns=Columns(text_a="sentence1", text_b="sentence2", label="label"),
-            test_columns=Columns(text_a="sentence1", text_b="sentence2", row_id="index"),
-        ),
-    ),
-    "wnli": Classification(
-        name="wnli",
-        summary="Does the second sentence name what a pronoun refers to?",
-        labels=("0", "1"),
-        layout=TextLayout(
-            columns=Columns(text_a="sentence1", text_b="sentence2", label="label"),
-            test_columns=Columns(text_a="sentence1", text_b="sentence2", row_id="index"),
-        ),
-    ),
+_OWN: dict[str, Task] = {
     "tsv": Classification(
         name="tsv",
         summary="Own data with labels, in TSV or CSV: one or two texts.",
@@ -144,6 +50,13 @@ REGISTRY: dict[str, Task] = {
         is_own_data=True,
     ),
 }
+REGISTRY: dict[str, Task] = {
+    **glue.TASKS,
+    **languages.TASKS,
+    **entities.TASKS,
+    **choices.TASKS,
+    **_OWN,
+}
 
 
 def get(name: str) -> Task:
@@ -152,15 +65,21 @@ def get(name: str) -> Task:
     Raises:
       InputError: unknown; the message lists the known names.
     """
-    squeezed = {_squeezed(known): task for known, task in REGISTRY.items()}
-    if task := squeezed.get(_squeezed(name)):
+    if task := _find(name):
         return task
+    squeezed = {_squeezed(known): known for known in REGISTRY}
     nearest = difflib.get_close_matches(_squeezed(name), squeezed, n=1)
-    hint = f" Did you mean {squeezed[nearest[0]].name}?" if nearest else ""
+    hint = f" Did you mean {squeezed[nearest[0]]}?" if nearest else ""
     raise InputError(
         f"Unknown task {name!r}; known: {', '.join(REGISTRY)}.{hint} Leave --task_name out for "
-        "your own CSV or TSV files, named by --data_dir or --train_file."
+        "your own CSV or TSV files, named by --data_dir or --train_file; for your own data of "
+        "another kind give --task_file."
     )
+
+
+def _find(name: str) -> Task | None:
+    squeezed = {_squeezed(known): task for known, task in REGISTRY.items()}
+    return squeezed.get(_squeezed(name)) or languages.in_language(name)
 
 
 def own_data(
@@ -194,7 +113,7 @@ def of_model(metadata: ModelMetadata) -> Task | None:
     """
     if not (name := kinds.KINDS[metadata.kind].task):
         return None
-    known = REGISTRY.get(metadata.task)
+    known = _find(metadata.task)
     if known and (known.kind, known.labels) == (metadata.kind, metadata.labels):
         return known
     return kinds.load_class(name).of_model(metadata)

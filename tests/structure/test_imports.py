@@ -72,6 +72,7 @@ THEIRS = {
     "bert_tf.corpus.wikitext": {"mwparserfromhell"},
     "bert_tf.corpus.wikitext_templates": {"mwparserfromhell"},
     "bert_tf.examples": {"numpy"},
+    "bert_tf.examples.readers.arrow_files": {"pyarrow"},
     "bert_tf.records": {"numpy", "tensorflow"},
     "bert_tf.records.beam.files": {"apache_beam"},
     "bert_tf.records.beam.pipeline": {"apache_beam", "numpy"},

@@ -26,16 +26,20 @@ class Layout(abc.ABC, Generic[AnyExample]):
       dialect: of TSV and CSV files.
       alternatives: layouts that files may have instead. A file is read by the first one whose
         columns it has, this one before the others.
-      set_column: column that tells the sets of one file apart, such as languages; see `of_set`.
+      set_column, set_name: column that tells the sets of one file apart, such as languages, and
+        the set to read; see `of_set`.
     """
 
     dialect: Dialect = DIALECT
     alternatives: "tuple[Layout[AnyExample], ...]" = ()
     set_column: Column | None = None
-    set_name: str | None = None
+    set_name: str = ""
 
     def of_set(self, set_name: str) -> "Layout[AnyExample]":
-        """This layout, reading of files with a `set_column` only the rows of that set."""
+        """This layout, reading of files with a `set_column` only the rows of that set.
+
+        The name "" means all rows.
+        """
         others = tuple(layout.of_set(set_name) for layout in self.alternatives)
         return dataclasses.replace(self, set_name=set_name, alternatives=others)
 
@@ -86,7 +90,7 @@ class Layout(abc.ABC, Generic[AnyExample]):
         """
         wanted = [*columns, *flat(self.set_column)]
         table = formats.read(path, wanted, self.dialect, is_quiet)
-        if self.set_column is None or self.set_name is None:
+        if self.set_column is None or not self.set_name:
             return table
         cell = Cells(table).texts(self.set_column)
         rows = [row for row in table.rows if cell(row) == self.set_name]
@@ -192,8 +196,8 @@ class TextLayout(Layout[TextExample]):
         return examples
 
     def fits(self, path: str, *, is_test: bool = False) -> bool:
-        wanted = (self.test_columns if is_test else self.columns).wanted
-        return formats.has_columns(path, wanted, self.dialect)
+        columns = self.test_columns if is_test else self.columns
+        return formats.has_columns(path, columns.wanted + flat(self.set_column), self.dialect)
 
     def has_ids(self, *, is_test: bool = False) -> bool:
         return (self.test_columns if is_test else self.columns).row_id is not None

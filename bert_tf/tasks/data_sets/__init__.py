@@ -1,0 +1,1 @@
+"""The built-in data sets, a table for each family; `registry` has them all."""
