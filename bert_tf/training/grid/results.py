@@ -70,6 +70,8 @@ class Point:
     @property
     def deviation(self) -> float | None:
         """Sample standard deviation over the seeds; None of a single one."""
+        if math.isnan(self.mean):
+            return math.nan
         return statistics.stdev(self.scores.values()) if len(self.scores) > 1 else None
 
 
@@ -114,6 +116,11 @@ class Results:
     def best(self) -> Result | None:
         """The run with the best score, of equal ones the first; None if no run is complete."""
         return max(self.complete, key=lambda run: self._rank(self.score(run)), default=None)
+
+    @property
+    def by_score(self) -> list[Result]:
+        """The complete runs, the best first."""
+        return sorted(self.complete, key=lambda run: self._rank(self.score(run)), reverse=True)
 
     @property
     def points(self) -> list[Point]:

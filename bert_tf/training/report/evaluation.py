@@ -68,6 +68,8 @@ def confusion(run: Run) -> Table:
     """
     labels = run.metadata.get("labels", [])
     by_step = {line["step"]: line.get("confusion") for line in run.history.events("evaluation")}
+    if run.evaluation:
+        by_step[run.evaluation["step"]] = run.evaluation.get("confusion")
     step = int(run.results.get(_BEST + _STEP, max(by_step, default=0)))
     counts = by_step.get(step)
     if not counts or len(counts) != len(labels):

@@ -78,7 +78,7 @@ def svg(curve: Curve, marks: Sequence[Mark], last_step: int) -> str:
     held_out = _finite(curve.held_out_steps, curve.held_out_values)
     phase_starts = [mark.step for mark in marks if mark.kind == "phase"]
     smooth = smoothed(*logged, phase_starts) if curve.is_smoothed else logged[1]
-    frame = _Frame(last_step, *value_range(logged[1], smooth, held_out[1]))
+    frame = Frame(last_step, *value_range(logged[1], smooth, held_out[1]))
     # There is room above a share of 100 %, but no larger share.
     has_end = curve.is_share and frame.low < 1.0
     value_ticks = ticks(frame.low, min(frame.high, 1.0) if has_end else frame.high)
@@ -194,10 +194,10 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Frame:
+class Frame:
     """From steps and values, numbers or arrays, to coordinates that a screen can show."""
 
-    last_step: int
+    last_step: float
     low: float
     high: float
     left, right, top, bottom = 58, 548, 26, 220  # its corners
@@ -226,7 +226,7 @@ def _finite(steps: Sequence[int], values: Sequence[float]) -> tuple[_Floats, _Fl
     )
 
 
-def _left_out(frame: _Frame, logged: _Floats, num_not_finite: int) -> Iterator[str]:
+def _left_out(frame: Frame, logged: _Floats, num_not_finite: int) -> Iterator[str]:
     """Says what the frame does not show."""
     if num_outside := int(((logged < frame.low) | (logged > frame.high)).sum()):
         yield f"{num_outside} outside of the frame"
@@ -234,7 +234,7 @@ def _left_out(frame: _Frame, logged: _Floats, num_not_finite: int) -> Iterator[s
         yield f"{num_not_finite} not finite"
 
 
-def _readings(frame: _Frame, steps: _Floats, values: _Floats, text: Callable[[float], str]) -> str:
+def _readings(frame: Frame, steps: _Floats, values: _Floats, text: Callable[[float], str]) -> str:
     """JSON of [x, y, step, text] for the cursor."""
     if not len(steps):
         return "[]"

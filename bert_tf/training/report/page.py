@@ -20,8 +20,9 @@ from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.formatting import abbreviated, duration
+from bert_tf.training.grid import results
 from bert_tf.training.monitoring.history import History
-from bert_tf.training.report import evaluation, run_files
+from bert_tf.training.report import answers, evaluation, grid_page, run_files
 from bert_tf.training.report.figures import Curve, Mark, svg
 from bert_tf.training.report.rendering import is_share, meaning, number, render, shown, words
 
@@ -58,11 +59,17 @@ def main(options: ReportOptions) -> None:
 def write(directory: str) -> str:
     """Writes `report.html` into a model directory; returns its path.
 
+    That of a grid shows its runs side by side.
+
     Raises:
       InputError: the directory holds neither `metrics.jsonl` nor `flags.txt`.
     """
     path = os.path.join(directory, NAME)
-    files.write_text(path, page(run_files.read(directory)))
+    if runs := results.read(directory):
+        text = grid_page.page(directory, runs, _title(run_files.read(directory).metadata))
+    else:
+        text = page(run_files.read(directory))
+    files.write_text(path, text)
     return path
 
 
@@ -86,6 +93,7 @@ def page(run: run_files.Run) -> str:
         evaluations=evaluation.by_update(run.history),
         compared=evaluation.last_and_best(run.results),
         confusion=evaluation.confusion(run),
+        answers=answers.shown(run.evaluation),
         starts=[_start(line) for line in starts],
         phases=_phases(run.history.phases()),
         settings=[(title, _texts(values)) for title, values in settings.items() if values],
@@ -152,8 +160,9 @@ def _peak(history: History) -> str:
 def _last_evaluation(history: History) -> Iterator[tuple[str, str]]:
     evaluations = history.evaluations()
     last = evaluations[max(evaluations)] if evaluations else {}
-    for name, value in last.items():
-        if name.endswith(("loss", "accuracy")) or name in _METRICS:
+    for index, (name, value) in enumerate(last.items()):
+        # The first one is what decides which weights are the best.
+        if index == 0 or name.endswith(("loss", "accuracy")) or name in _METRICS:
             yield f"{words(name)}, held-out", shown(name, value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.records import manifest
-from bert_tf.training.monitoring import history
+from bert_tf.training.monitoring import evaluation_file, history
 from bert_tf.training.report.rendering import number, words
 
 _NUM_NAMES = 4  # files named one by one
@@ -38,6 +38,7 @@ class Run:
     Attributes:
       config, metadata, flags, results: what bert_config.json, model.json, flags.txt and
         eval_results.txt hold; empty where there is no such file.
+      evaluation: see `evaluation_file`; empty as well.
     """
 
     config: dict[str, Any]
@@ -46,6 +47,7 @@ class Run:
     results: dict[str, str]
     history: history.History
     records: list[Records]
+    evaluation: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def read(directory: str) -> Run:
@@ -72,6 +74,7 @@ def read(directory: str) -> Run:
             *_records("Training", flags.get("input_file")),
             *_records("Evaluation", flags.get("eval_input_file")),
         ],
+        evaluation=evaluation_file.read(directory),
     )
 
 

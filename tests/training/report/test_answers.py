@@ -1,0 +1,77 @@
+"""Calibration and tables of a model's answers, as the page has them."""
+
+import numpy as np
+import pytest
+
+from bert_tf.tasks.evaluation import Column, Evaluation, Part, Table
+from bert_tf.tasks.scoring import calibration
+from bert_tf.training.monitoring import evaluation_file
+from bert_tf.training.report import answers, page
+from tests.reference.html_page import Page
+
+NASTY = "<script>alert('1')</script> & \"co\""
+
+
+@pytest.fixture
+def evaluation(tmp_path):
+    """What the report reads of an evaluation, in a model directory with nothing else to show."""
+    probabilities = np.array([[0.75, 0.25], [0.375, 0.625], [0.72, 0.28], [0.1, 0.9]])
+    references = np.array([0, 0, 1, 1])
+    sentence = (Part("Rome [LOC]", "missed"), Part(NASTY), Part("Ann [PER]", "wrong"))
+    tables = [
+        Table("Scores by label", "Note.", [Column("Label"), Column("F1", True)], [["a", 0.4375]]),
+        Table("Errors", NASTY, [Column("Text"), Column("Value")], [[sentence, 2.5], [NASTY, 1234]]),
+        Table("Long", "", [Column("Number")], [[number] for number in range(40)]),
+    ]
+    found = Evaluation(
+        {"accuracy": 0.5},
+        calibration=calibration.of_labels(probabilities, references),
+        tables=tables,
+    )
+    evaluation_file.write(str(tmp_path), 1234, found)
+    (tmp_path / "flags.txt").write_text("--a=1\n")
+    return evaluation_file.read(str(tmp_path))
+
+
+@pytest.fixture
+def written(evaluation, tmp_path):
+    return Page.of(page.write(str(tmp_path)))
+
+
+def test_the_expected_calibration_error(evaluation):
+    """Bins of 0.1: 0.625, wrong; 0.735 in the mean of two, one right; 0.9, right."""
+    found = answers.shown(evaluation)["calibration"]
+    wanted = (1 * 0.625 + 2 * abs(0.735 - 0.5) + 1 * 0.1) / 4
+    assert found["expected_error"] == f"{100 * wanted:.3g} %"
+    assert found["maximum_error"] == "62.5 %"
+    assert found["rows"][1] == ["70% to 80%", "2", "73.5 %", "50 %"]
+
+
+def test_a_bar_is_as_high_as_its_share_of_right_answers(written):
+    bars = [each for tag, each in written.tags if tag == "rect"]
+    assert [float(bar["height"]) for bar in bars] == [0.0, 100.0, 200.0]
+    assert "70% to 80% sure: 2 answers, 50 % right" in written.texts_in("title")
+
+
+def test_cells_are_shares_numbers_and_marked_texts(written):
+    cells = written.texts_in("td")
+    assert "43.8 %" in cells and "2.5" in cells and "1,234" in cells
+    assert written.texts_in("mark") == ["Rome [LOC]", "Ann [PER]"]
+    marks = [each["class"] for tag, each in written.tags if tag == "mark"]
+    assert marks == ["missed", "wrong"]
+
+
+def test_texts_are_text(written):
+    assert [tag for tag, _ in written.tags].count("script") == 1
+    assert any(NASTY in text for text in written.texts_in("td"))
+    assert NASTY in written.texts_in("p")
+
+
+def test_long_tables_are_folded(written):
+    assert written.texts_in("summary") == ["40 rows"]
+    assert written.texts_in("h2")[:4] == ["Calibration", "Scores by label", "Errors", "Long"]
+
+
+def test_a_run_without_an_evaluation_has_no_answers():
+    assert answers.shown({}) == {}
+    assert answers.shown({"step": 3})["calibration"] == {}
