@@ -114,9 +114,9 @@ def of_model(metadata: ModelMetadata) -> Task | None:
     if not (name := kinds.KINDS[metadata.kind].task):
         return None
     known = _find(metadata.task)
-    if known and (known.kind, known.labels) == (metadata.kind, metadata.labels):
-        return known
-    return kinds.load_class(name).of_model(metadata)
+    if not known or (known.kind, known.labels) != (metadata.kind, metadata.labels):
+        known = kinds.load_class(name).of_model(metadata)
+    return known.with_settings(metadata.settings)
 
 
 def overview() -> str:

@@ -7,7 +7,7 @@ between words into several rows, so that every word gets a tag.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,16 @@ class Tagging(Task[TokenExample]):
     @classmethod
     def default_layout(cls, num_texts: int) -> readers.TokenLayout:
         return readers.TokenLayout()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"document_context": True} if self.document_context else {}
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Task:
+        others = {name: value for name, value in settings.items() if name != "document_context"}
+        if not settings.get("document_context"):
+            return super().with_settings(others)
+        return Task.with_settings(dataclasses.replace(self, document_context=True), others)
 
     @property
     def read_label(self) -> readers.LabelReader:

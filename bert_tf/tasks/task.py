@@ -24,6 +24,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows, Values
+from bert_tf.flagging import as_text
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -225,7 +226,29 @@ class Task(abc.ABC, Generic[AnyExample]):
             num_texts=self.num_texts,
             do_lower_case=do_lower_case,
             max_seq_length=max_seq_length,
+            settings=self.settings,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `with_settings` has changed, by the names of the flags; model.json remembers it."""
+        return {}
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Task:
+        """This task with other rows or another model than by default.
+
+        Args:
+          settings: see `ModelMetadata.settings`.
+
+        Raises:
+          InputError: they are of another kind of task.
+        """
+        for name, value in settings.items():
+            raise InputError(
+                f"--{name}={as_text(value)} is not for task {self.name!r} "
+                f"({KINDS[self.kind].title}). Leave it out."
+            )
+        return self
 
     # Examples to rows.
 

@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from bert_tf import progress
 from bert_tf.examples import packing, readers
 from bert_tf.examples.labelled import TextExample
@@ -25,9 +27,11 @@ class TextTask(Task[TextExample]):
 
     Attributes:
       layout: its columns tell the number of texts.
+      windows: how a text that is longer than a row is read; None: what does not fit is cut off.
     """
 
     layout: TextLayout
+    windows: packing.Windows | None = None
 
     @classmethod
     def default_layout(cls, num_texts: int) -> TextLayout:
@@ -62,22 +66,52 @@ class TextTask(Task[TextExample]):
             return super().with_labels(labels, num_texts)
         return Task.with_labels(self.with_num_texts(num_texts), labels, num_texts)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        if not self.windows:
+            return {}
+        return {
+            "long_texts": "windows",
+            "max_windows": self.windows.max_windows,
+            "window_stride": self.windows.stride,
+            "window_pooling": self.windows.pooling,
+        }
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Task:
+        if settings.get("long_texts") != "windows":
+            return super().with_settings(settings)
+        windows = packing.Windows(
+            settings["max_windows"], settings["window_stride"], settings["window_pooling"]
+        )
+        task = dataclasses.replace(self, windows=windows)
+        others = {name: value for name, value in settings.items() if name not in task.settings}
+        return Task.with_settings(task, others)
+
     def encode(
         self, examples: Sequence[TextExample], tokenizer: WordPieceTokenizer, max_seq_length: int
     ) -> Rows:
-        packed = [
-            packing.pack(
+        texts = (
+            (
                 tokenizer.encode(example.text_a),
                 None if example.text_b is None else tokenizer.encode(example.text_b),
-                tokenizer.vocabulary,
-                max_seq_length,
             )
             for example in progress.counted(examples, "tokenize", "examples")
-        ]
+        )
+        vocabulary, sizes = tokenizer.vocabulary, None
+        if self.windows:
+            windows = [
+                packing.pack_windows(*ids, vocabulary, max_seq_length, self.windows)
+                for ids in texts
+            ]
+            _describe(windows, self.windows)
+            packed = [row for rows, _ in windows for row in rows]
+            sizes = np.array([len(rows) for rows, _ in windows], np.int64)
+        else:
+            packed = [packing.pack(*ids, vocabulary, max_seq_length) for ids in texts]
         labels: Mapping[str, Values] = {}
         if examples[0].label is not None:
             labels = {**self.label_features(examples), **weights_of(examples)}
-        return Rows([row[0] for row in packed], [row[1] for row in packed], labels)
+        return Rows([row[0] for row in packed], [row[1] for row in packed], labels, sizes)
 
     @abc.abstractmethod
     def label_features(self, examples: Sequence[TextExample]) -> dict[str, Values]:
@@ -96,3 +130,18 @@ class TextTask(Task[TextExample]):
         import tensorflow as tf
 
         return tf.tile(tf.constant(self.labels)[tf.newaxis], [tf.shape(logits)[0], 1])
+
+
+def _describe(
+    rows: Sequence[tuple[Sequence[packing.Packed], int]], windows: packing.Windows
+) -> None:
+    """Prints how many windows there are, and what is left out."""
+    long = sum(len(of_text) > 1 for of_text, _ in rows)
+    total = sum(len(of_text) for of_text, _ in rows)
+    text = f"  {long:,} of {len(rows):,} examples are longer than a row; {total:,} windows in all"
+    if cut := sum(left > 0 for _, left in rows):
+        text += (
+            f". {cut:,} need more than --max_windows={windows.max_windows} each: what follows "
+            "them is cut off"
+        )
+    print(f"{text}.", flush=True)

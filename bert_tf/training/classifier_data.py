@@ -20,6 +20,7 @@ from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
 from bert_tf.training import evaluation_schedule
 from bert_tf.training import inputs as run_inputs
+from bert_tf.training.frozen.metadata import with_frozen_layers
 from bert_tf.training.grid import search
 from bert_tf.training.inputs import Inputs
 
@@ -86,7 +87,7 @@ def read(options: Classifier) -> ClassifierData:
     Raises:
       InputError: a file is missing or not as wanted, or the output directory is another run's.
     """
-    task = _task(options)
+    task = _task(options).with_settings(options.task_settings)
     inputs = _inputs(options)
     task = task.fitted(_data_dir(options)) if options.do_train else _as_trained(task, options)
     wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
@@ -114,6 +115,7 @@ def from_memory(
       InputError: see `read`.
     """
     inputs = _inputs(options)
+    task = task.with_settings(options.task_settings)
     if task.is_labelled:
         task = task.with_labels_of(splits["train"], "train")
         _check_labels(task, splits)
@@ -155,6 +157,7 @@ def encode(
     metadata = task.metadata(
         do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
     )
+    metadata = with_frozen_layers(metadata, options, inputs.config)
     directory = run_inputs.prepare_directory(inputs, metadata)
     main_metric = evaluation_schedule.deciding_metric(
         options, directory.path, task.main_metric, (*task.metrics, "loss")
@@ -251,7 +254,8 @@ def _as_trained(task: Task, options: Classifier) -> Task:
     """The task with the labels of the model in `--output_dir`, where there is one."""
     if os.path.exists(os.path.join(options.output_dir, "model.json")):
         metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
-        return task.with_labels(metadata.labels, metadata.num_texts)
+        task = task.with_labels(metadata.labels, metadata.num_texts)
+        return task.with_settings(options.task_settings or metadata.settings)
     if task.is_own_data and "train" not in task.files:
         raise InputError(
             f"--output_dir={options.output_dir} holds no model that says its labels. Train first, "
