@@ -42,6 +42,19 @@ def test_average_precision():
     assert scoring.average_precision(CHANCES, ACTUAL) == pytest.approx(sum(areas) / 3)
 
 
+def test_values_of_scikit_learn():
+    # From scikit-learn 1.9.1.
+    chances = np.array([[0.9, 0.2, 0.6], [0.3, 0.8, 0.4], [0.6, 0.1, 0.7], [0.2, 0.7, 0.1]])
+    references = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 1], [1, 1, 0]], bool)
+    assert scoring.roc_auc(chances, references) == pytest.approx(0.8333333333333334)
+    assert scoring.average_precision(chances, references) == pytest.approx(0.9166666666666666)
+    assert scoring.log_loss(chances, references) == pytest.approx(0.48210320678054136)
+    swapped = np.array([0, 1, 2, 0, 2, 1])
+    assert scoring.roc_auc(CHANCES, swapped) == pytest.approx(0.625)
+    assert scoring.average_precision(CHANCES, swapped) == pytest.approx(0.5666666666666667)
+    assert scoring.log_loss(CHANCES, swapped) == pytest.approx(0.9796893103001633)
+
+
 def test_labels_that_all_or_no_rows_have_are_left_out():
     chances = np.array([[0.9, 0.2, 0.4], [0.4, 0.7, 0.6]])
     references = np.array([[1, 0, 1], [1, 0, 0]], bool)
