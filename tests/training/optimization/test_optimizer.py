@@ -381,10 +381,11 @@ def test_1_2_and_4_replicas_train_alike(kind, loss_scale):
         np.testing.assert_allclose(four[name], one[name], atol=1e-6, err_msg=name)
 
 
-def test_1_2_and_4_replicas_train_alike_with_rates_and_anchors_of_groups():
+@pytest.mark.parametrize("kind", [AdamW, LAMB])
+def test_1_2_and_4_replicas_train_alike_with_rates_and_anchors_of_groups(kind):
     anchors = {"matrix": np.ones((2, 7))}
     (one, start), (two, _), (four, _) = (
-        trained_on(n, AdamW, LossScale, groups=SLOWER, anchors=anchors) for n in (1, 2, 4)
+        trained_on(n, kind, LossScale, groups=SLOWER, anchors=anchors) for n in (1, 2, 4)
     )
     for name in one:
         assert np.abs(one[name] - start[name]).max() > 0.02

@@ -248,6 +248,36 @@ def test_a_start_removes_the_copies_that_a_killed_process_left(tmp_path):
     assert history.read(tmp_path / "metrics.jsonl").num_damaged == 0
 
 
+class ManyUpdates:
+    """Makes as many updates a call as it may, as devices that fetch their batches do."""
+
+    def __init__(self, feed):
+        self.feed = feed
+
+    def advance(self, limit):
+        for _ in range(limit):
+            scalars, _ = self.feed.advance(1)
+        return scalars, limit
+
+
+def test_devices_pause_for_saves_and_where_they_are_asked_to(tmp_path, monkeypatch):
+    loop = make_loop(tmp_path, save_steps=5)
+    feed = ManyUpdates(loop._feed(batches()))
+    monkeypatch.setattr(loop, "_feed", lambda _: feed)
+    paused = []
+    meter = Meter([Phase(17, NUM_STEPS, BATCH_SIZE, 2e-3)])
+    loop.run([], NUM_STEPS, meter, lambda n: bool(paused.append(n)), lambda n: n - n % 3 + 3)
+    assert paused == [3, 5, 6, 7]
+
+
+def test_a_run_that_is_told_to_end_saves_its_state(tmp_path):
+    loop = make_loop(tmp_path)
+    run(loop, batches(), NUM_STEPS, lambda step: step == 3)
+    assert loop.step == 3
+    loop.close()
+    assert make_loop(tmp_path).step == 3
+
+
 def test_the_highest_learning_rate_gets_a_line(tmp_path):
     loop = make_loop(tmp_path)  # its warm-up ends with update 2; every tenth has a line
     run(loop, batches(), NUM_STEPS)
