@@ -13,7 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_tf import checkpoints, features, files, formatting, identity
+from bert_tf.checkpoints import Checkpoint
 from bert_tf.checkpoints.kinds import HEADS
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.examples.rows import Batch, Ints, Rows
@@ -22,7 +24,6 @@ from bert_tf.modeling.encoder import Encoder
 from bert_tf.progress import Progress, status
 from bert_tf.training.frozen.layers import Layer, Selection
 from bert_tf.training.frozen.vectors import VectorModel
-from bert_tf.training.inputs import ModelInputs
 
 _DTYPE = np.float32
 
@@ -63,23 +64,23 @@ class VectorCache:
 
     Args:
       directory: where they are kept; `remove` deletes it.
-      model: with the encoder's weights.
+      config, checkpoint: the encoder, and its weights.
       frozen_layers: key of `FROZEN_LAYERS`.
     """
 
-    def __init__(self, directory: str, model: ModelInputs, frozen_layers: str) -> None:
-        self._directory, self._inputs = directory, model
-        depths = FROZEN_LAYERS[frozen_layers].depths(model.config.num_hidden_layers)
+    def __init__(
+        self, directory: str, config: BertConfig, checkpoint: Checkpoint, frozen_layers: str
+    ) -> None:
+        self._directory, self._config, self._checkpoint = directory, config, checkpoint
+        depths = FROZEN_LAYERS[frozen_layers].depths(config.num_hidden_layers)
         self._selection = Selection(tuple(Layer(depth, depth) for depth in depths))
 
     @functools.cached_property
     def _model(self) -> VectorModel:
-        checkpoint = self._inputs.checkpoint
-        assert checkpoint is not None, "the options want --init_checkpoint"
         with status("Loading the weights of the encoder"):
-            encoder = Encoder(self._inputs.config)
+            encoder = Encoder(self._config)
             heads = tuple(f"{head}/.*" for head in HEADS)
-            checkpoints.load(encoder, checkpoint, skip=heads, fresh=(r"encoder/pooler/.*",))
+            checkpoints.load(encoder, self._checkpoint, skip=heads, fresh=(r"encoder/pooler/.*",))
         return VectorModel(encoder, self._selection, np.dtype(_DTYPE).name)
 
     def of(self, rows: Rows, name: str, batch_size: int = 32) -> CachedRows:
@@ -99,11 +100,10 @@ class VectorCache:
         return CachedRows(rows.word_ids, rows.type_ids, rows.labels, vectors=vectors)
 
     def _identity(self, rows: Rows) -> dict[str, object]:
-        checkpoint = self._inputs.checkpoint
         return {
             "rows": rows.without_labels().digest(),
             "layers": [layer.depth for layer in self._selection.layers],
-            "weights": os.path.abspath(checkpoint.path) if checkpoint else None,
+            "weights": os.path.abspath(self._checkpoint.path),
         }
 
     def _is_there(self, path: str, rows: Rows) -> bool:
@@ -115,7 +115,7 @@ class VectorCache:
     def _write(self, path: str, rows: Rows, name: str, batch_size: int) -> None:
         lengths = rows.lengths
         splits = np.concatenate([[0], np.cumsum(lengths)])
-        shape = (int(splits[-1]), len(self._selection.layers), self._inputs.config.hidden_size)
+        shape = (int(splits[-1]), len(self._selection.layers), self._config.hidden_size)
         self._check_room(shape)
         unlabelled = rows.without_labels()
         with files.replacing(path, flushes=False) as temporary:
