@@ -44,6 +44,10 @@ LABEL_VALUES = Feature("label_values", "label_values", "B", "float32")
 TOKEN_LABEL_IDS = Feature("token_label_ids", "token_label_ids", "B T")
 # Of several labels for a row: 1 for each that holds.
 LABEL_VECTORS = Feature("label_vectors", "label_vectors", "B C", "float32")
+# The logits of a teacher: of each class, or of each choice.
+TEACHER_LOGITS = Feature("teacher_logits", "teacher_logits", "B C", "float32")
+# Of tagging; 0 for tokens without a label.
+TEACHER_TOKEN_LOGITS = Feature("teacher_token_logits", "teacher_token_logits", "B C T", "float32")
 # What the loss of each row is multiplied by; 0 for a row that only fills a batch.
 EXAMPLE_WEIGHTS = Feature("example_weights", "example_weights", "B", "float32")
 # Of a model on frozen layers: their vectors, so that the encoder need not run.
@@ -60,6 +64,6 @@ LENGTH_BUCKET = "length_bucket"
 
 ENCODER_INPUTS = (WORD_IDS, MASK, TYPE_IDS)
 # The last axis of these is T.
-PER_TOKEN = (*ENCODER_INPUTS, SEQUENCE_IDS, TOKEN_LABEL_IDS)
+PER_TOKEN = (*ENCODER_INPUTS, SEQUENCE_IDS, TOKEN_LABEL_IDS, TEACHER_TOKEN_LOGITS)
 MASKED_LM = (MASKED_LM_POSITIONS, MASKED_LM_IDS, MASKED_LM_WEIGHTS)
 PRETRAINING = (*ENCODER_INPUTS, *MASKED_LM, NEXT_SENTENCE_LABELS)

@@ -12,7 +12,7 @@ from bert_tf import features
 
 Ints = np.ndarray  # of any integer type
 Batch = dict[str, np.ndarray]
-# Of a label feature: an array with a value for each row, or an array [T] for each row.
+# Of a label feature: an array with a value for each row, or for each row an array [... T].
 Values: TypeAlias = np.ndarray | Sequence[np.ndarray]
 
 NO_LABEL = -1  # of a token that has none, and of padding
@@ -157,16 +157,22 @@ class Rows:
             digest.update(b"group_sizes" + self.group_sizes.astype(np.int32).tobytes())
         for name in sorted(self.labels):
             values = self.labels[name]
-            flat = values if isinstance(values, np.ndarray) else np.concatenate(values)
+            flat = values if isinstance(values, np.ndarray) else np.concatenate(values, axis=-1)
             digest.update(name.encode() + flat.tobytes())
         return digest.hexdigest()
 
 
 def _chosen(values: Values, indices: Ints, length: int) -> np.ndarray:
-    """The labels of some rows; those of tokens padded to [B T]."""
+    """The labels of some rows; those of tokens padded to [B ... T]."""
     if isinstance(values, np.ndarray):
         return values[indices]
-    padded = np.full((len(indices), length), NO_LABEL, np.int32)
+    *axes, _ = values[0].shape
+    is_label = values[0].dtype.kind == "i"
+    padded = np.full(
+        (len(indices), *axes, length),
+        NO_LABEL if is_label else 0,
+        np.int32 if is_label else values[0].dtype,
+    )
     for target, index in zip(padded, indices, strict=True):
-        target[: len(values[index])] = values[index]
+        target[..., : values[index].shape[-1]] = values[index]
     return padded
