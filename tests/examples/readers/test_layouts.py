@@ -90,46 +90,12 @@ def test_wrong_files_are_refused(tmp_path, data, columns, message):
     assert path in str(error.value)
 
 
-def test_not_gzip(tmp_path):
-    with pytest.raises(InputError, match="not a complete gzip file"):
-        readers.read_text(write(tmp_path, b"plain", "train.tsv.gz"))
-    with pytest.raises(InputError, match="not a complete gzip file"):
-        readers.read_text(write(tmp_path, gzip.compress(b"x" * 999)[:-9], "dev.tsv.gz"))
-
-
 def test_broken_rows_can_be_skipped_and_are_logged(tmp_path, caplog):
     path = write(tmp_path, "left\tright\na\tb\nhalf of\nit\tc\td\ne\tf\n")
     columns = Columns(text_a="left", text_b="right")
     examples = read_table(path, columns, skip_broken_rows=True)
     assert [(e.guid, e.text_a) for e in examples] == [("0", "a"), ("3", "e")]
     assert "skipped 2 broken rows, lines [3, 4]" in caplog.text
-
-
-def test_number_labels():
-    read = readers.number(0.0, 5.0)
-    assert [read("0"), read("3.800"), read("5.0")] == [0.0, 3.8, 5.0]
-    for cell in ("5.01", "-1", "nan", "inf", "", "high"):
-        with pytest.raises(ValueError, match="label"):
-            read(cell)
-    assert readers.number()("-1e9") == -1e9
-
-
-def test_any_label_is_not_blank():
-    assert readers.any_label("x") == "x"
-    with pytest.raises(ValueError, match="empty"):
-        readers.any_label(" ")
-
-
-def test_find_file(tmp_path):
-    (tmp_path / "dev.tsv.gz").touch()
-    assert readers.find_file(str(tmp_path), "dev.tsv") == str(tmp_path / "dev.tsv.gz")
-    (tmp_path / "dev.tsv").touch()
-    assert readers.find_file(str(tmp_path), "dev.tsv") == str(tmp_path / "dev.tsv")
-    with pytest.raises(InputError, match=r"train.tsv .*which holds: dev.tsv, dev.tsv.gz"):
-        readers.find_file(str(tmp_path), "train.tsv")
-    for directory in (None, "", str(tmp_path / "no")):
-        with pytest.raises(InputError, match="not a directory"):
-            readers.find_file(directory, "train.tsv")
 
 
 @pytest.mark.parametrize(
@@ -186,11 +152,3 @@ def test_wrong_csv_is_refused_with_the_line_where_the_row_begins(tmp_path, data,
     path = write(tmp_path, data, "rows.csv")
     with pytest.raises(InputError, match=message):
         read_table(path, Columns(text_a="left", label="gold"), readers.one_of(("0", "1")))
-
-
-def test_a_file_of_one_of_several_names_is_found(tmp_path):
-    (tmp_path / "train.csv.gz").touch()
-    names = ("train.tsv", "train.csv")
-    assert readers.find_file(str(tmp_path), *names) == str(tmp_path / "train.csv.gz")
-    with pytest.raises(InputError, match="dev.tsv or dev.csv is not in .*: train.csv.gz"):
-        readers.find_file(str(tmp_path), "dev.tsv", "dev.csv")
