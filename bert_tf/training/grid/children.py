@@ -8,6 +8,7 @@ import glob
 import os
 import pathlib
 import signal
+import site
 import subprocess
 import sys
 import time
@@ -58,6 +59,38 @@ class Child:
 
     @property
     def share_done(self) -> float:
+        """How much of the run is done, 0 to 1, as far as its log says."""
+        return share_done(history.read(os.path.join(self.directory, history.NAME)))
+
+    @property
+    def error(self) -> str:
+        """Why the ended process failed; "" if it did not."""
+        status = self._process.returncode
+        if status == 0:
+            return ""
+        with open(self._log, "rb") as log:
+            log.seek(self._printed_before)
+            return reason(status, log.read().decode(errors="replace"))
+
+    def ask_to_end(self) -> None:
+        """Tells the run to save its state and to end."""
+        if not self.has_ended:
+            self._process.send_signal(signal.SIGTERM)
+
+    def wait(self) -> None:
+        """Waits until the run has ended."""
+        self._process.wait()
+
+
+def _search_path() -> str:
+    """PYTHONPATH with which a child finds this package where it is not installed."""
+    package = str(pathlib.Path(bert_tf.__file__).parents[1])
+    is_installed = package in (*site.getsitepackages(), site.getusersitepackages())
+    paths = ["" if is_installed else package, os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(filter(None, paths))
+
+
+def share_done(self) -> float:
         """How much of the run is done, 0 to 1, as far as its log says."""
         return share_done(history.read(os.path.join(self.directory, history.NAME)))
 

@@ -112,7 +112,7 @@ class _Search:
             return self._found
         total = len(self._numbers)
         starts = [functools.partial(self._start, each) for each in todo]
-        environments = children.of_this_machine(self._options.parallel_runs)
+        environments = children.of_this_machine(min(self._options.parallel_runs, len(todo)))
         options = [plan.options_of(self._options, each) for each in todo]
         work = _Work([each.num_train_epochs for each in options])
         with (
