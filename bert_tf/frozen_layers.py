@@ -26,8 +26,8 @@ class FrozenLayers:
         """
         if self.indices is None:
             return tuple(range(1, num_layers + 1))
-        if len(self.indices) > num_layers:
-            raise ValueError(f"{len(self.indices)} layers are wanted; the encoder has {num_layers}")
+        if (wanted := -min(self.indices)) > num_layers:
+            raise ValueError(f"{wanted} layers are wanted; the encoder has {num_layers}")
         return tuple(range(num_layers + 1)[index] for index in self.indices)
 
 

@@ -11,6 +11,7 @@ import pytest
 from bert_tf import checkpoints
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
+from bert_tf.checkpoints.variables import TAGGER
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.modeling import models
@@ -197,3 +198,32 @@ def test_build_model_gives_the_saved_weights(tmp_path, vocab_file, kind):
 def test_build_model_without_weights(directory):
     with pytest.raises(InputError, match="last"):
         directory.build_model()
+
+
+def test_a_bilstm_on_frozen_layers(tmp_path, vocab_file):
+    metadata = ModelMetadata(
+        kind="tag",
+        task="conll-2003",
+        labels=("O", "B-PER", "I-PER"),
+        do_lower_case=True,
+        max_seq_length=13,
+        feature_based="weighted_all",
+        lstm_units=5,
+    )
+    directory = model_directory.create(str(tmp_path / "run"), CONFIG, vocab_file, metadata)
+    with open(os.path.join(directory.path, "model.json")) as file:
+        assert json.load(file)["lstm_units"] == 5
+    model = model_directory.new_model(CONFIG, metadata)
+    checkpoints.save(model, directory.weights("best"))
+    opened = ModelDirectory.open(directory.path)
+    assert opened.metadata == metadata
+    found = {v.path: np.asarray(v) for v in opened.build_model().variables}
+    assert found.keys() >= set(TAGGER)
+    for variable in model.variables:
+        np.testing.assert_array_equal(found[variable.path], np.asarray(variable))
+    with pytest.raises(InputError, match="is a BiLSTM on frozen layers .* --skip='tagger/"):
+        checkpoints.read(checkpoints.open_checkpoint(directory.path))
+    state_dict, _ = checkpoints.read(
+        checkpoints.open_checkpoint(directory.path), skip=("tagger/.*",)
+    )
+    assert state_dict.kind == "encoder"

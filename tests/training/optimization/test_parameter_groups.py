@@ -4,7 +4,7 @@ import keras
 import pytest
 
 from bert_tf.config import BertConfig
-from bert_tf.modeling import layer, models
+from bert_tf.modeling import frozen_tagger, layer, models
 from bert_tf.training.optimization import parameter_groups
 
 CONFIG = BertConfig(
@@ -44,6 +44,16 @@ def test_query_key_and_value_are_three_blocks_and_every_other_weight_is_one():
     found = by_shape(models.PretrainingModel(CONFIG))
     assert {group.num_blocks for shape, group in found if shape == (6, 18)} == {3}
     assert {group.num_blocks for shape, group in found if shape != (6, 18)} == {1}
+
+
+def test_a_bilstm_on_frozen_layers():
+    """Kernels of an LSTM are those of its four gates; the weights of a sum of layers are few."""
+    model = frozen_tagger.FrozenTaggerModel(CONFIG, 3, "weighted_all", lstm_units=5)
+    found = by_shape(model)
+    cells = 2 * [(6, 20), (5, 20)] + 2 * [(10, 20), (5, 20)]  # two layers in two directions
+    assert sorted(s for s, group in found if group.decays) == sorted([*cells, (10, 3)])
+    assert {group.num_blocks for shape, group in found if shape[1:] == (20,)} == {4}
+    assert sorted(s for s, group in found if not group.decays) == [(), (2,), (3,), *4 * [(20,)]]
 
 
 def test_a_name_does_not_matter():
