@@ -24,6 +24,7 @@ _ADDED_VALUES: dict[str, Any] = {
     "reinit_layers": None,
     "freeze_layers": None,
     "weight_decay_to_start": False,
+    "label_weights": [],
     "best_metric": None,
     "early_stopping": None,
 }

@@ -4,6 +4,8 @@ The mean is the sum of all totals over the sum of all counts, of every replica a
 These have different counts, so the mean of their means is something else.
 """
 
+from collections.abc import Sequence
+
 from keras import ops
 
 from bert_tf import shapes
@@ -55,11 +57,14 @@ def classification(
       (total, count): float32 scalars, in nats and in examples, or the sum of their weights.
     """
     shapes.check("logits", logits, "B C")
-    return _sum_and_size(fused.cross_entropy(logits, label_ids), example_weights)
+    return sum_and_size(fused.cross_entropy(logits, label_ids), example_weights)
 
 
 def multi_label(
-    logits: Tensor, label_vectors: Tensor, example_weights: Tensor | None = None
+    logits: Tensor,
+    label_vectors: Tensor,
+    example_weights: Tensor | None = None,
+    positive_weights: Sequence[float] = (),
 ) -> tuple[Tensor, Tensor]:
     """Mean of the C binary cross-entropies of each example, any number of whose labels hold.
 
@@ -67,6 +72,8 @@ def multi_label(
       logits: float [B C]
       label_vectors: float [B C], 1 for a label that holds, else 0
       example_weights: float [B]; None: 1 each
+      positive_weights: of each label in the cross-entropy where it holds, as `pos_weight` of
+        PyTorch's BCEWithLogitsLoss; empty: 1 each
 
     Returns:
       (total, count): float32 scalars, in nats and in examples, or the sum of their weights.
@@ -76,12 +83,19 @@ def multi_label(
     logits = ops.cast(logits, "float32")
     # log(1 + exp(x)) - x y, in a form that does not overflow.
     softplus = ops.maximum(logits, 0.0) + ops.log1p(ops.exp(-ops.abs(logits)))
-    per_label = softplus - logits * ops.cast(label_vectors, "float32")  # [B C]
-    return _sum_and_size(ops.mean(per_label, axis=1), example_weights)
+    vectors = ops.cast(label_vectors, "float32")
+    per_label = softplus - logits * vectors  # [B C]
+    if positive_weights:
+        weights = ops.convert_to_tensor(positive_weights, "float32")
+        per_label = per_label * (1.0 + (weights - 1.0) * vectors)
+    return sum_and_size(ops.mean(per_label, axis=1), example_weights)
 
 
 def tagging(
-    logits: Tensor, token_label_ids: Tensor, example_weights: Tensor | None = None
+    logits: Tensor,
+    token_label_ids: Tensor,
+    example_weights: Tensor | None = None,
+    label_weights: Sequence[float] = (),
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy of the labels of tokens (BERT section 5.3).
 
@@ -89,16 +103,33 @@ def tagging(
       logits: float [B T C]
       token_label_ids: int [B T], negative for a token without a label
       example_weights: float [B]; None: 1 each
+      label_weights: of each of the C labels; empty: 1 each
 
     Returns:
       (total, count): float32 scalars, in nats and in labelled tokens, or the sum of their weights.
     """
     shapes.check("logits", logits, "B T C")
-    weights = ops.cast(token_label_ids >= 0, "float32")  # [B T]
-    if example_weights is not None:
-        weights = weights * ops.cast(example_weights, "float32")[:, None]
+    weights = token_weights(token_label_ids, example_weights, label_weights)  # [B T]
     losses = fused.cross_entropy(logits, ops.maximum(token_label_ids, 0))
     return ops.sum(losses * weights), ops.sum(weights)
+
+
+def token_weights(
+    token_label_ids: Tensor,
+    example_weights: Tensor | None = None,
+    label_weights: Sequence[float] = (),
+) -> Tensor:
+    """What the loss of each token is multiplied by: float32 [B T], 0 without a label.
+
+    Args: see `tagging`.
+    """
+    weights = ops.cast(token_label_ids >= 0, "float32")
+    if example_weights is not None:
+        weights = weights * ops.cast(example_weights, "float32")[:, None]
+    if label_weights:
+        of_labels = ops.convert_to_tensor(label_weights, "float32")
+        weights = weights * ops.take(of_labels, ops.maximum(token_label_ids, 0))
+    return weights
 
 
 def regression(
@@ -118,7 +149,7 @@ def regression(
     shapes.check("logits", logits, "B C", C=1)
     shapes.check("label_values", label_values, "B")
     error = ops.cast(logits, "float32")[:, 0] - ops.cast(label_values, "float32")
-    return _sum_and_size(ops.square(error), example_weights)
+    return sum_and_size(ops.square(error), example_weights)
 
 
 def span(
@@ -141,10 +172,10 @@ def span(
     shapes.check("start_logits", start_logits, "B T")
     start = fused.cross_entropy(start_logits, start_positions)
     end = fused.cross_entropy(end_logits, end_positions)
-    return _sum_and_size((start + end) / 2.0, example_weights)
+    return sum_and_size((start + end) / 2.0, example_weights)
 
 
-def _sum_and_size(losses: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def sum_and_size(losses: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Losses [B] and their weights [B] to (total, count)."""
     if weights is None:
         return ops.sum(losses), ops.cast(ops.shape(losses)[0], "float32")

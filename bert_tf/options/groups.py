@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Small data sets": (
         *("recipe", "layer_lr_decay", "reinit_layers", "freeze_layers", "weight_decay_to_start"),
+        "class_weights",
     ),
     "Feature-based approach": ("feature_based", "lstm_units"),
     "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),

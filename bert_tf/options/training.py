@@ -250,6 +250,12 @@ class TextClassification(FeatureBased, LongTexts, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
+    class_weights: str | None = option(
+        None,
+        "(new) Weights of the labels in the training loss. balanced: rare labels count more, by "
+        "how often each occurs in the training set. None: 1 each.",
+        choices=("balanced",),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,15 +14,12 @@ from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks import class_weights as weights_of_classes
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation, confusion
 from bert_tf.tasks.scoring import calibration, details
-from bert_tf.tasks.task import Batch, SumAndCount, accuracy, log_softmax
+from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax
 from bert_tf.tasks.text_task import TextTask
-
-# Class weights that give every label the same share of the loss: rows / (labels * rows of the
-# label), as in scikit-learn; King and Zeng 2001.
-BALANCED = "balanced"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +27,7 @@ class Classification(TextTask):
     """One of C labels for each example.
 
     Attributes:
-      class_weights: `BALANCED`, or from label to the weight of its rows in training, 1 for labels
+      class_weights: "balanced", or from label to the weight of its rows in training, 1 for labels
         that it lacks; None: all are 1. Weights of rows are multiplied.
     """
 
@@ -48,7 +45,18 @@ class Classification(TextTask):
             return sets
         return [(name, self._weighted(examples)) for name, examples in sets]
 
-    def _weighted(self, examples: list[TextExample]) -> list[TextExample]:
+    def weighted(
+        self, class_weights: str, examples: Sequence[TextExample]
+    ) -> tuple[Task, Sequence[TextExample]]:
+        if self.class_weights is not None:
+            raise InputError(
+                f"--class_weights={class_weights} and class_weights of the task file exclude each "
+                "other. Leave one out."
+            )
+        task = dataclasses.replace(self, class_weights=class_weights)
+        return task, task._weighted(examples)
+
+    def _weighted(self, examples: Sequence[TextExample]) -> list[TextExample]:
         counts = collections.Counter(str(example.label) for example in examples)
         if isinstance(self.class_weights, Mapping):
             weights = self.class_weights
@@ -58,7 +66,9 @@ class Classification(TextTask):
                     f"{', '.join(self.labels or sorted(counts))}."
                 )
         else:
-            weights = {label: len(examples) / (len(counts) * n) for label, n in counts.items()}
+            labels = list(counts)
+            found = weights_of_classes.balanced(counts, labels)
+            weights = dict(zip(labels, found, strict=True))
         return [
             dataclasses.replace(each, weight=each.weight * weights.get(str(each.label), 1.0))
             for each in examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -12,10 +13,11 @@ from bert_tf import features
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.rows import Rows, Values
+from bert_tf.tasks import class_weights as weights_of_classes
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.scoring import calibration, details
-from bert_tf.tasks.task import Batch, SumAndCount
+from bert_tf.tasks.task import Batch, SumAndCount, Task
 from bert_tf.tasks.text_task import TextTask
 
 _THRESHOLD = 0.5  # of the probability from which on a label holds
@@ -27,12 +29,15 @@ class MultiLabel(TextTask):
 
     Attributes:
       separator: between the labels of a cell.
+      label_weights: of an example that has the label, in the binary cross-entropy of each of
+        `labels`; empty: 1 each.
     """
 
     kind: ClassVar[str] = "multi_label"
     answers: ClassVar[str] = metrics.LABEL_SETS
     metrics: tuple[str, ...] = ("micro_f1", "macro_f1", "exact_match")
     separator: str = ","
+    label_weights: tuple[float, ...] = ()
 
     @property
     def read_label(self) -> readers.LabelReader:
@@ -46,12 +51,29 @@ class MultiLabel(TextTask):
         vectors = [[label in self.labels_of(each) for label in self.labels] for each in examples]
         return {features.LABEL_VECTORS.name: np.array(vectors, np.float32)}
 
+    def weighted(
+        self, class_weights: str, examples: Sequence[TextExample]
+    ) -> tuple[Task, Sequence[TextExample]]:
+        counts = collections.Counter(label for each in examples for label in self.labels_of(each))
+        weights = weights_of_classes.of_positives(counts, len(examples), self.labels)
+        return dataclasses.replace(self, label_weights=weights), examples
+
     def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
         from bert_tf.modeling import losses
 
         vectors = batch[features.LABEL_VECTORS.name]
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
-        return {"loss": losses.multi_label(outputs["logits"], vectors, weights)}
+        loss = losses.multi_label(outputs["logits"], vectors, weights, self.label_weights)
+        return {"loss": loss}
+
+    def distillation_loss(
+        self, outputs: dict[str, Any], batch: Batch, temperature: float
+    ) -> SumAndCount:
+        from bert_tf.modeling import distillation_losses
+
+        teacher = batch[features.TEACHER_LOGITS.name]
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        return distillation_losses.multi_label(outputs["logits"], teacher, temperature, weights)
 
     def evaluate(
         self, examples: Sequence[TextExample], rows: Rows, logits: Sequence[np.ndarray]

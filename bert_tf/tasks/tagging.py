@@ -6,6 +6,7 @@ between words into several rows, so that every word gets a tag.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from bert_tf import features, progress
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import TokenExample
 from bert_tf.examples.rows import NO_LABEL, Rows, Values
+from bert_tf.tasks import class_weights as weights_of_classes
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.scoring import calibration, details
@@ -32,12 +34,14 @@ class Tagging(Task[TokenExample]):
     Attributes:
       document_context: whether rows are filled up with words of the document around the sentence,
         as in the paper; these have no tags.
+      label_weights: of each of `labels` in the loss; empty: 1 each.
     """
 
     kind: ClassVar[str] = "tag"
     answers: ClassVar[str] = metrics.TAGS
     metrics: tuple[str, ...] = ("entity_f1", "entity_precision", "entity_recall")
     document_context: bool = False
+    label_weights: tuple[float, ...] = ()
 
     @classmethod
     def default_layout(cls, num_texts: int) -> readers.TokenLayout:
@@ -112,13 +116,23 @@ class Tagging(Task[TokenExample]):
                 ids += pieces[word]
             yield [*ids, *right, encode.tokenizer.vocabulary.sep_id], words
 
+    def weighted(
+        self, class_weights: str, examples: Sequence[TokenExample]
+    ) -> tuple[Task, Sequence[TokenExample]]:
+        counts = collections.Counter(tag for example in examples for tag in example.tags or ())
+        weights = weights_of_classes.balanced(counts, self.labels)
+        return dataclasses.replace(self, label_weights=weights), examples
+
     def counts(self, batch: Batch) -> dict[str, Any]:
         from keras import ops
 
-        labelled = ops.cast(batch[features.TOKEN_LABEL_IDS.name] >= 0, "float32")  # [B T]
-        if (weights := batch.get(features.EXAMPLE_WEIGHTS.name)) is not None:
-            labelled = labelled * weights[:, None]
-        return {"loss": ops.sum(labelled)}
+        from bert_tf.modeling import losses
+
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        of_tokens = losses.token_weights(
+            batch[features.TOKEN_LABEL_IDS.name], weights, self.label_weights
+        )
+        return {"loss": ops.sum(of_tokens)}
 
     def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
         from keras import ops
@@ -127,10 +141,39 @@ class Tagging(Task[TokenExample]):
 
         logits, labels = outputs["logits"], batch[features.TOKEN_LABEL_IDS.name]
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
-        loss, count = losses.tagging(logits, labels, weights)
-        right = hits(logits, labels)  # never of a label below 0
-        right = right if weights is None else right * weights[:, None]
-        return {"loss": (loss, count), "token_accuracy": (ops.sum(right), count)}
+        right = hits(logits, labels) * losses.token_weights(labels, weights)
+        return {
+            "loss": losses.tagging(logits, labels, weights, self.label_weights),
+            "token_accuracy": (ops.sum(right), ops.sum(losses.token_weights(labels, weights))),
+        }
+
+    def teacher_features(
+        self, rows: Rows, teacher_rows: Rows, logits: Sequence[np.ndarray]
+    ) -> dict[str, Values]:
+        """Arrays [C T]; the words are the same, whatever wordpieces and rows the teacher has."""
+        of_words = _of_words(teacher_rows, logits).astype(np.float32)  # [words C]
+        found, first = [], 0
+        for labels in rows.labels[features.TOKEN_LABEL_IDS.name]:
+            is_word = labels >= 0
+            of_row = np.zeros((of_words.shape[1], len(labels)), np.float32)
+            last = first + int(is_word.sum())
+            of_row[:, is_word] = of_words[first:last].T
+            found.append(of_row)
+            first = last
+        return {features.TEACHER_TOKEN_LOGITS.name: found}
+
+    def distillation_loss(
+        self, outputs: dict[str, Any], batch: Batch, temperature: float
+    ) -> SumAndCount:
+        from bert_tf.modeling import distillation_losses
+
+        return distillation_losses.tagging(
+            outputs["logits"],
+            batch[features.TEACHER_TOKEN_LOGITS.name],
+            batch[features.TOKEN_LABEL_IDS.name],
+            temperature,
+            batch.get(features.EXAMPLE_WEIGHTS.name),
+        )
 
     def evaluate(
         self, examples: Sequence[TokenExample], rows: Rows, logits: Sequence[np.ndarray]

@@ -250,6 +250,23 @@ class Task(abc.ABC, Generic[AnyExample]):
             )
         return self
 
+    def weighted(
+        self, class_weights: str, examples: Sequence[AnyExample]
+    ) -> tuple[Task, Sequence[AnyExample]]:
+        """This task and its training examples with weights of the labels in the loss.
+
+        Args:
+          class_weights: `class_weights.BALANCED`.
+          examples: to train on.
+
+        Raises:
+          InputError: the task has no labels that could be weighted, or has weights already.
+        """
+        raise InputError(
+            f"--class_weights={class_weights} is for tasks with labels; task {self.name} has none. "
+            "Leave it out."
+        )
+
     # Examples to rows.
 
     @property
@@ -289,6 +306,30 @@ class Task(abc.ABC, Generic[AnyExample]):
     @abc.abstractmethod
     def measure(self, outputs: dict[str, Any], batch: Batch) -> dict[str, SumAndCount]:
         """Losses and accuracies of the model's outputs, as (sum, count)."""
+
+    # What a student learns from a teacher; see `training.distillation`.
+
+    def teacher_features(
+        self, rows: Rows, teacher_rows: Rows, logits: Sequence[np.ndarray]
+    ) -> dict[str, Values]:
+        """The features of a student's rows that hold a teacher's answers.
+
+        Args:
+          rows, teacher_rows: of the same examples, encoded for each of the two.
+          logits: of the teacher's rows, see `evaluate`.
+        """
+        return {features.TEACHER_LOGITS.name: np.stack(logits).astype(np.float32)}
+
+    def distillation_loss(
+        self, outputs: dict[str, Any], batch: Batch, temperature: float
+    ) -> SumAndCount:
+        """How far the model's answers are from the teacher's; the count is that of the loss."""
+        from bert_tf.modeling import distillation_losses
+
+        logits = outputs["logits"]
+        teacher = batch[features.TEACHER_LOGITS.name]
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        return distillation_losses.classification(logits, teacher, temperature, weights)
 
     # Logits to answers.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import glob
 import json
 import os
 import tomllib
@@ -21,7 +20,7 @@ from bert_tf.examples import readers
 from bert_tf.examples.readers import Columns, tag_schemes
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.tasks import metrics
-from bert_tf.tasks.classification import BALANCED
+from bert_tf.tasks.class_weights import BALANCED
 from bert_tf.tasks.task import OWN_FILES, Task
 
 SPLITS = ("train", "dev", "test")
@@ -328,7 +327,7 @@ def _check_columns(path: str, values: Mapping[str, Any], files: Mapping[str, str
     """Checks that the files have the columns that keys name, as far as the files are there."""
     dialect = Dialect(delimiter=values.get("delimiter"))
     for split, pattern in files.items():
-        paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
+        first_path = readers.expand(pattern)[0]
         named = [
             (key, name)
             for key, is_only_labelled in _COLUMNS.items()
@@ -336,13 +335,13 @@ def _check_columns(path: str, values: Mapping[str, Any], files: Mapping[str, str
             for name in readers.flat(values.get(key))
             if isinstance(name, str)
         ]
-        if not named or not paths:
+        if not named or not os.path.exists(first_path):
             continue
-        header = readers.read_header(paths[0], dialect)
+        header = readers.read_header(first_path, dialect)
         for key, name in named:
             if name not in header:
                 hint = ' Set delimiter, such as delimiter = ";".' if len(header) == 1 else ""
                 raise InputError(
-                    f"{paths[0]} has no column {name!r}, which the key {key} of {path} names; it "
+                    f"{first_path} has no column {name!r}, which the key {key} of {path} names; it "
                     f"has: {', '.join(header)}.{_nearest(name, header)}{hint}"
                 )

@@ -40,6 +40,7 @@ class Labelled:
 
 
 Splits = dict[str, list[Labelled]]
+Sets = Mapping[str, Sequence[tuple[str, Sequence[Example]]]]  # by split: names and examples
 AnyClassification = TypeVar("AnyClassification", bound=TextClassification)
 
 # Flags that say what the files of a user's own data are like.
@@ -141,7 +142,7 @@ def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
 def encode(
     inputs: Inputs[TextClassification],
     task: Task,
-    sets: Mapping[str, Sequence[tuple[str, Sequence[Example]]]],
+    sets: Sets,
 ) -> ClassifierData:
     """Checks length and output directory, then tokenizes.
 
@@ -162,6 +163,7 @@ def encode(
     main_metric = evaluation_schedule.deciding_metric(
         options, directory.path, task.main_metric, (*task.metrics, "loss")
     )
+    task, sets = _weighted(task, sets, options.class_weights)
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits = {
         split: [
@@ -171,6 +173,15 @@ def encode(
         for split, named in sets.items()
     }
     return ClassifierData(inputs, task, splits, directory, main_metric)
+
+
+def _weighted(task: Task, sets: Sets, class_weights: str | None) -> tuple[Task, Sets]:
+    """The task and its sets with --class_weights, which training examples alone have."""
+    if class_weights is None or "train" not in sets:
+        return task, sets
+    ((name, examples),) = sets["train"]
+    task, examples = task.weighted(class_weights, examples)
+    return task, {**sets, "train": [(name, examples)]}
 
 
 def _task(options: Classifier) -> Task:
