@@ -90,36 +90,6 @@ def _search_path() -> str:
     return os.pathsep.join(filter(None, paths))
 
 
-def share_done(self) -> float:
-        """How much of the run is done, 0 to 1, as far as its log says."""
-        return share_done(history.read(os.path.join(self.directory, history.NAME)))
-
-    @property
-    def error(self) -> str:
-        """Why the ended process failed; "" if it did not."""
-        status = self._process.returncode
-        if status == 0:
-            return ""
-        with open(self._log, "rb") as log:
-            log.seek(self._printed_before)
-            return reason(status, log.read().decode(errors="replace"))
-
-    def ask_to_end(self) -> None:
-        """Tells the run to save its state and to end."""
-        if not self.has_ended:
-            self._process.send_signal(signal.SIGTERM)
-
-    def wait(self) -> None:
-        """Waits until the run has ended."""
-        self._process.wait()
-
-
-def _search_path() -> str:
-    """PYTHONPATH with which a child finds this package, wherever it was started."""
-    package = str(pathlib.Path(bert_tf.__file__).parents[1])
-    return os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-
-
 def share_done(log: history.History) -> float:
     """How much of a run is done, 0 to 1; `log` is its metrics.jsonl."""
     totals = [line.get("num_steps") for line in log.events("plan")]
