@@ -18,6 +18,8 @@ from bert_tf.tasks.scoring import calibration, details
 from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax, weights_of
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
+_NO_CHOICE = -1e9  # a logit whose exponential is 0
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Choice(Task[ChoiceExample]):
@@ -72,6 +74,25 @@ class Choice(Task[ChoiceExample]):
             "loss": losses.classification(logits, labels, weights),
             "accuracy": accuracy(logits, labels, batch),
         }
+
+    def teacher_features(
+        self, rows: Rows, teacher_rows: Rows, logits: Sequence[np.ndarray]
+    ) -> dict[str, Values]:
+        """[N W], very negative for choices that a row lacks, as the model's logits are."""
+        padded = np.full((len(rows), rows.num_sequences or 1), _NO_CHOICE, np.float32)
+        for target, size, of_row in zip(padded, rows.group_sizes, logits, strict=True):
+            target[:size] = of_row[:size]
+        return {features.TEACHER_LOGITS.name: padded}
+
+    def distillation_loss(
+        self, outputs: dict[str, Any], batch: Batch, temperature: float
+    ) -> SumAndCount:
+        from keras import ops
+
+        num_choices = ops.shape(outputs["logits"])[1]  # of this batch, not of all rows
+        teacher = batch[features.TEACHER_LOGITS.name][:, :num_choices]
+        batch = batch | {features.TEACHER_LOGITS.name: teacher}
+        return super().distillation_loss(outputs, batch, temperature)
 
     def evaluate(
         self, examples: Sequence[ChoiceExample], rows: Rows, logits: Sequence[np.ndarray]

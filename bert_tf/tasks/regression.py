@@ -47,6 +47,16 @@ class Regression(TextTask):
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
         return {"loss": losses.regression(outputs["logits"], values, weights)}
 
+    def distillation_loss(
+        self, outputs: dict[str, Any], batch: Batch, temperature: float
+    ) -> SumAndCount:
+        """The squared error against the teacher's numbers, which have no temperature."""
+        from bert_tf.modeling import losses
+
+        teacher = batch[features.TEACHER_LOGITS.name][:, 0]
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        return losses.regression(outputs["logits"], teacher, weights)
+
     def evaluate(
         self, examples: Sequence[TextExample], rows: Rows, logits: Sequence[np.ndarray]
     ) -> Evaluation:
