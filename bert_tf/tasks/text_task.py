@@ -57,7 +57,8 @@ class TextTask(Task[TextExample]):
         """See `Task.fitted`; the header of the training file tells whether there are two texts."""
         if not self.is_own_data:
             return self
-        header = readers.read_header(self.path("train", data_dir))
+        first = readers.expand(self.path("train", data_dir))[0]
+        header = readers.read_header(first, self.layout.dialect)
         is_pair = self.layout.columns.text_b or TEXT_B in header
         return Task.fitted(self.with_num_texts(2 if is_pair else 1), data_dir)
 

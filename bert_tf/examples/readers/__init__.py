@@ -9,7 +9,7 @@ from bert_tf.examples.readers.choice_layout import ChoiceLayout
 from bert_tf.examples.readers.formats import ENDINGS, read_header
 from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
 from bert_tf.examples.readers.layouts import Columns, Layout, TextLayout, flat, read_all
-from bert_tf.examples.readers.text_files import file_in, find_file, read_text
+from bert_tf.examples.readers.text_files import expand, file_in, find_file, read_text
 from bert_tf.examples.readers.token_layout import TokenLayout
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "TextLayout",
     "TokenLayout",
     "any_label",
+    "expand",
     "file_in",
     "find_file",
     "flat",

@@ -55,12 +55,16 @@ def number(low: float = -math.inf, high: float = math.inf) -> LabelReader:
         try:
             value = float(as_text(cell))
         except ValueError:
-            raise ValueError(f"label {cell!r} is not a number") from None
+            raise ValueError(f"label {cell!r} is not a number{_comma(cell)}") from None
         if not (math.isfinite(value) and low <= value <= high):
             raise ValueError(f"label {cell!r} is not a finite number from {low:g} to {high:g}")
         return value
 
     return read
+
+
+def _comma(cell: object) -> str:
+    return "; numbers have a decimal point" if "," in str(cell) else ""
 
 
 def several(read_label: LabelReader = any_label, separator: str = ",") -> LabelReader:
@@ -107,7 +111,7 @@ def weight(cell: object) -> float:
     try:
         value = float(as_text(cell))
     except ValueError:
-        raise ValueError(f"weight {cell!r} is not a number") from None
+        raise ValueError(f"weight {cell!r} is not a number{_comma(cell)}") from None
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"weight {cell!r} is not a finite number from 0")
     return value

@@ -2,18 +2,16 @@
 
 import abc
 import dataclasses
-import glob
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Example, Label, TextExample
 from bert_tf.examples.readers import formats, labels
 from bert_tf.examples.readers.cells import Cells
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.tables import Column, Row, Table
+from bert_tf.examples.readers.text_files import expand
 
 AnyExample = TypeVar("AnyExample", bound=Example)
 
@@ -110,10 +108,9 @@ def read_all(
     Raises:
       InputError: no file matches; see `Layout.read`.
     """
-    if os.path.exists(pattern) or not glob.has_magic(pattern):
+    paths = expand(pattern)
+    if paths == [pattern]:
         return layout.read(pattern, read_label, is_test=is_test, is_quiet=is_quiet)
-    if not (paths := sorted(glob.glob(pattern))):
-        raise InputError(f"No file matches {pattern}.")
     found = [
         example
         for path in paths

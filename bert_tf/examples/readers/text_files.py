@@ -1,5 +1,6 @@
 """Finds the file of a set in a directory, and reads UTF-8 text, gzipped or not."""
 
+import glob
 import gzip
 import os
 import zlib
@@ -39,6 +40,19 @@ def file_in(directory: str, name: str) -> str | None:
         if os.path.isfile(path) or (not ending(name) and os.path.isdir(path)):
             return path
     return None
+
+
+def expand(pattern: str) -> list[str]:
+    """The paths that a pattern with `*`, `?` or `[...]` names, in order; a path names itself.
+
+    Raises:
+      InputError: no file matches.
+    """
+    if os.path.exists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    if not (paths := sorted(glob.glob(pattern))):
+        raise InputError(f"No file matches {pattern}.")
+    return paths
 
 
 def read_text(path: str) -> str:

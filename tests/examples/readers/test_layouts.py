@@ -152,3 +152,84 @@ def test_wrong_csv_is_refused_with_the_line_where_the_row_begins(tmp_path, data,
     path = write(tmp_path, data, "rows.csv")
     with pytest.raises(InputError, match=message):
         read_table(path, Columns(text_a="left", label="gold"), readers.one_of(("0", "1")))
+
+
+LABELLED = Columns(text_a="left", label="gold", weight="w")
+WITHOUT = Columns(text_a="left")
+
+
+def test_weights_of_rows(tmp_path):
+    path = write(tmp_path, "left\tgold\tw\na\t1\t0.5\nb\t0\t2\n")
+    examples = read_table(path, LABELLED, readers.any_label)
+    assert [example.weight for example in examples] == [0.5, 2.0]
+    path = write(tmp_path, 'left,gold,w\na,1,"0,5"\n', "rows.csv")
+    with pytest.raises(InputError, match="line 2: weight '0,5' is not a number; .* decimal point"):
+        read_table(path, LABELLED, readers.any_label)
+
+
+def test_a_column_for_each_label(tmp_path):
+    columns = Columns(text_a="left", label=("rude", "false"))
+    path = write(tmp_path, "left\trude\tfalse\na\t1\t0\nb\t1\t1\nc\t0\t0\n")
+    read_label = readers.several(readers.one_of(("rude", "false")))
+    examples = read_table(path, columns, read_label)
+    assert [example.label for example in examples] == [("rude",), ("rude", "false"), ()]
+    path = write(tmp_path, "left\trude\tfalse\na\t1\tx\n")
+    with pytest.raises(InputError, match="line 2: 'x' is neither 1"):
+        read_table(path, columns, read_label)
+
+
+def test_an_empty_text_to_learn_from_is_refused_if_asked(tmp_path):
+    layout = TextLayout(columns=LABELLED, test_columns=WITHOUT, refuses_empty_text=True)
+    path = write(tmp_path, "left\tgold\tw\na\t1\t1\n \t0\t1\n")
+    with pytest.raises(InputError, match="line 3: the text is empty; .* Delete the row"):
+        layout.read(path, readers.any_label)
+    assert len(layout.read(path, readers.any_label, is_test=True)) == 2
+
+
+def test_another_delimiter_has_quotes(tmp_path):
+    path = write(tmp_path, 'left;gold\n"a; ""b""";1\nc;0\n', "rows.csv")
+    columns = Columns(text_a="left", label="gold")
+    examples = read_table(path, columns, readers.any_label, delimiter=";")
+    assert [(e.text_a, e.label) for e in examples] == [('a; "b"', "1"), ("c", "0")]
+    path = write(tmp_path, "left;gold\na;b;1\n", "rows.csv")
+    with pytest.raises(InputError, match="3 columns found, 2 wanted .* separated by one semicolon"):
+        read_table(path, columns, readers.any_label, delimiter=";")
+
+
+def test_the_first_of_several_layouts_that_fits(tmp_path):
+    numbered = Columns(text_a=0, label=1)
+    layout = TextLayout(
+        columns=Columns(text_a="left", label="gold"),
+        test_columns=WITHOUT,
+        renamed_labels={"1": "yes"},
+        alternatives=(TextLayout(columns=numbered, test_columns=numbered),),
+    )
+    with_header = write(tmp_path, "gold\tleft\n1\ta\n")
+    assert layout.read(with_header, readers.any_label) == [TextExample("0", "a", label="yes")]
+    without = write(tmp_path, "a\t1\n")
+    assert layout.read(without, readers.any_label) == [TextExample("0", "a", label="1")]
+    with pytest.raises(InputError, match="the header has no column 'left', 'gold'"):
+        layout.read(write(tmp_path, "a\tb\tc\n1\t2\t3\n"), readers.any_label)
+
+
+def test_a_set_of_a_file(tmp_path):
+    layout = TextLayout(columns=WITHOUT, test_columns=WITHOUT, set_column="language")
+    path = write(tmp_path, "left\tlanguage\na\tde\nb\ten\nc\tde\n")
+    found = layout.of_set("de").read(path)
+    assert [(example.guid, example.text_a) for example in found] == [("0", "a"), ("2", "c")]
+    assert layout.of_set("fr").read(path) == []
+    assert len(layout.read(path)) == 3
+
+
+def test_files_of_a_pattern_are_numbered_together(tmp_path):
+    write(tmp_path, "left\tindex\nc\t7\n", "b.tsv")
+    write(tmp_path, "left\tindex\na\t9\nb\t8\n", "a.tsv")
+    layout = TextLayout(columns=WITHOUT, test_columns=WITHOUT)
+    found = readers.read_all(layout, str(tmp_path / "*.tsv"), None)
+    assert [(e.guid, e.text_a) for e in found] == [("0", "a"), ("1", "b"), ("2", "c")]
+    with_ids = Columns(text_a="left", row_id="index")
+    layout = TextLayout(columns=with_ids, test_columns=with_ids)
+    found = readers.read_all(layout, str(tmp_path / "*.tsv"), None)
+    assert [e.guid for e in found] == ["9", "8", "7"]
+    with pytest.raises(InputError, match=r"No file matches .*\.csv"):
+        readers.read_all(layout, str(tmp_path / "*.csv"), None)
