@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from absl import app, flags, logging
 
-from bert_tf import files
+from bert_tf import files, flag_parsing
 from bert_tf.errors import DiskFullError, InputError
 
 REQUIRED = dataclasses.MISSING
@@ -178,7 +178,7 @@ def _require_local(name: str, value: Any) -> None:
 
 
 def parse_value(options_class: type, name: str, text: str) -> bool | int | float | str:
-    """The value that a text stands for on the command line.
+    """The value that a text stands for as the value of a flag.
 
     Args:
       name: of a field.
@@ -187,23 +187,10 @@ def parse_value(options_class: type, name: str, text: str) -> bool | int | float
       InputError: the text is not of the flag's type, or none of its choices.
     """
     (field,) = [each for each in dataclasses.fields(options_class) if each.name == name]
-    kind, choices = flag_types(options_class)[name], field.metadata["choices"]
     try:
-        value = _PARSE[kind](text)
-    except ValueError:
-        value = math.nan
-    is_finite = not isinstance(value, float) or math.isfinite(value)
-    if not is_finite or (choices and value not in choices):
-        raise InputError(f"{name}={text} is not {_wanted(kind, choices)}.")
-    return value
-
-
-_PARSE: dict[type, Callable[[str], Any]] = {
-    str: str,
-    int: flags.IntegerParser().parse,
-    float: flags.FloatParser().parse,
-    bool: flags.BooleanParser().parse,
-}
+        return flag_parsing.parse(flag_types(options_class)[name], field.metadata["choices"], text)
+    except ValueError as error:
+        raise InputError(f"{name}={error}.") from None
 
 
 def to_flagfile(options: Any) -> str:
@@ -390,15 +377,5 @@ def _explained(options_class: type, message: str) -> str:
     if not match or match["name"] not in fields:
         return message
     field = fields[match["name"]]
-    wanted = _wanted(flag_types(options_class)[field.name], field.metadata["choices"])
+    wanted = flag_parsing.wanted(flag_types(options_class)[field.name], field.metadata["choices"])
     return f"{match['given']} is not {wanted}."
-
-
-def _wanted(kind: type, choices: Sequence[str] | None) -> str:
-    """The values that a flag takes, in words."""
-    if choices:
-        return f"one of {', '.join(choices)}"
-    return _WANTED.get(kind, "another value")
-
-
-_WANTED = {int: "a whole number", float: "a number", bool: "true or false"}

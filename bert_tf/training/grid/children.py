@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import bert_tf
 from bert_tf import flagging
 from bert_tf.training.monitoring import history
 from bert_tf.training.resume import interrupt
@@ -84,7 +83,7 @@ class Child:
 
 def _search_path() -> str:
     """PYTHONPATH with which a child finds this package where it is not installed."""
-    package = str(pathlib.Path(bert_tf.__file__).parents[1])
+    package = str(pathlib.Path(__file__).parents[3])
     is_installed = package in (*site.getsitepackages(), site.getusersitepackages())
     paths = ["" if is_installed else package, os.environ.get("PYTHONPATH", "")]
     return os.pathsep.join(filter(None, paths))
