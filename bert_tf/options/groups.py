@@ -32,6 +32,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "class_weights",
     ),
     "Feature-based approach": ("feature_based", "lstm_units"),
+    "Teacher and ensemble": (
+        *("teacher", "student_layers", "distillation_temperature", "distillation_alpha"),
+        *("distillation_alpha_cos", "ensemble"),
+    ),
     "Several runs": ("grid", "restarts", "parallel_runs", "keep_all_runs"),
     "Vectors": ("layers", "pooling", "combine_layers", "output_format", "output_dtype"),
     "Evaluation and prediction": (

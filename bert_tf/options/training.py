@@ -1,10 +1,12 @@
 """Flags of the scripts that train: run_pretraining.py, run_classifier.py and run_squad.py."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import feature_based, grid, long_texts, stability
+from bert_tf.options import distillation, feature_based, grid, long_texts, stability
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -12,6 +14,7 @@ from bert_tf.options.checks import (
     require_seed,
 )
 from bert_tf.options.devices import Devices
+from bert_tf.options.distillation import Distillation, Ensembles
 from bert_tf.options.feature_based import FeatureBased
 from bert_tf.options.grid import GridSearch
 from bert_tf.options.long_texts import LongTexts
@@ -246,7 +249,7 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(FeatureBased, LongTexts, FineTuning):
+class TextClassification(Distillation, FeatureBased, LongTexts, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -262,6 +265,12 @@ class TextClassification(FeatureBased, LongTexts, FineTuning):
         require_positive(self, "eval_batch_size")
         long_texts.check(self, self.max_seq_length)
         feature_based.check(self)
+        distillation.check(self)
+
+    @classmethod
+    def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options with those that follow from --recipe, --teacher and --ensemble."""
+        return distillation.with_start(super().filled_in(given))
 
 
 _FILE_HELP = "(new) {}: CSV with a header if it ends in .csv or .csv.gz, else TSV."
@@ -270,7 +279,7 @@ _FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_f
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Classifier(TextClassification, GridSearch):
+class Classifier(Ensembles, TextClassification, GridSearch):
     """Flags of run_classifier.py."""
 
     task_name: str | None = option(
@@ -316,6 +325,7 @@ class Classifier(TextClassification, GridSearch):
         else:
             self._check_files()
         grid.check(self)
+        distillation.check_ensemble(self)
 
     def _check_task_file(self) -> None:
         for name in ("task_name", *_OF_OWN_TEXTS):
