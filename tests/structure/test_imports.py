@@ -18,16 +18,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = ("bert_tf", "export", "serving")
 
 BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity", "options"}
-BASE |= {
-    "progress",
-    "live_lines",
-    "commands",
-    "flag_help",
-    "flag_values",
-    "formatting",
-    "invocation",
-    "quiet",
-}
+BASE |= {"progress", "live_lines", "commands", "flag_help", "formatting", "invocation", "quiet"}
+BASE |= {"flag_parsing"}
 BASE |= {"frozen_layers"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
