@@ -106,7 +106,7 @@ def _class_weights(value: object) -> str | dict[str, float]:
 
 Readers = Mapping[str, Callable[[object], Any]]
 # What each key holds; the ValueError of a reader says what is wanted.
-_COMMON: Readers = {
+KEYS: Readers = {
     "kind": _text,
     "name": _text,
     **dict.fromkeys(("data_dir", *SPLITS), _text),
@@ -116,7 +116,7 @@ _COMMON: Readers = {
     "weight": _column,
 }
 _TEXTS: Readers = {"text": _column, "text_b": _column}
-_OF_KIND: Mapping[str, Readers] = {
+KEYS_OF_KIND: Mapping[str, Readers] = {
     "classify": {
         **_TEXTS,
         "label": _column,
@@ -166,7 +166,7 @@ def read(
     if kind not in _KINDS:
         hint = _nearest(kind, _KINDS)
         raise InputError(f"{path}: kind = {kind!r} is unknown; known: {', '.join(_KINDS)}.{hint}")
-    values = _checked(path, content, {**_COMMON, **_OF_KIND[kind]}, kind)
+    values = _checked(path, content, {**KEYS, **KEYS_OF_KIND[kind]}, kind)
     found = _files(path, values, data_dir, files or {})
     task = _task(path, kind, values, found)
     _check_columns(path, values, found)
@@ -194,7 +194,7 @@ def _checked(path: str, content: Mapping[str, Any], known: Readers, kind: str) -
     values = {}
     for key, value in content.items():
         if key not in known:
-            of_others = [other for other in _KINDS if key in _OF_KIND[other]]
+            of_others = [other for other in _KINDS if key in KEYS_OF_KIND[other]]
             why = f" It is a key of kind {', '.join(of_others)}." if of_others else ""
             raise InputError(
                 f"{path}: the key {key} is unknown for kind = {kind!r}.{why}"

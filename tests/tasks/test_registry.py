@@ -1,5 +1,8 @@
 """Every entry of the registry reads a fixture in its real layout; the sentences are invented."""
 
+import pathlib
+import re
+
 import pytest
 
 from bert_tf.errors import InputError
@@ -322,3 +325,10 @@ def test_the_overview_has_a_line_for_each_task():
     head, *lines = registry.overview().splitlines()
     assert [line.split()[0] for line in lines] == list(registry.REGISTRY)
     assert max(map(len, lines)) <= 80
+
+
+def test_the_documentation_has_every_task():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "tasks.md"
+    rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `")]
+    named = re.findall("`([^`]+)`", " ".join(rows))
+    assert set(registry.REGISTRY) <= set(named)

@@ -1,6 +1,9 @@
 """Task files of every kind, and every way in which one can be wrong."""
 
 import json
+import pathlib
+import re
+import tomllib
 
 import pytest
 
@@ -210,3 +213,24 @@ def test_wrong_json(write):
         task_file.read(write(task_json="{kind}"))
     with pytest.raises(InputError, match="an object with keys was wanted"):
         task_file.read(write(task_json="[1]"))
+
+
+def test_the_documentation_has_every_key():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "tasks.md"
+    rows = [line.split("|")[1:3] for line in page.read_text().splitlines() if line[:3] == "| `"]
+    named = {key: kinds for keys, kinds in rows for key in re.findall("`([^`]+)`", keys)}
+    assert set(task_file.KEYS) | set().union(*task_file.KEYS_OF_KIND.values()) <= set(named)
+    for kind, keys in task_file.KEYS_OF_KIND.items():
+        wrong = [key for key in keys if (f"`{kind}`" in named[key]) == ("all but" in named[key])]
+        assert wrong == []
+
+
+def test_the_task_files_of_the_documentation_have_known_keys():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "tasks.md"
+    blocks = re.findall("```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    contents = [tomllib.loads(block) for block in blocks]
+    assert [each["kind"] for each in contents] == ["classify", "multi_label", "tag", "choice"]
+    for content in contents:
+        known = {**task_file.KEYS, **task_file.KEYS_OF_KIND[content["kind"]]}
+        for key, value in content.items():
+            known[key](value)
