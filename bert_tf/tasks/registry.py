@@ -35,6 +35,7 @@ _OWN: dict[str, Task] = {
         layout=TextLayout(
             columns=Columns(text_a=TEXT_A, label=LABEL),
             test_columns=Columns(text_a=TEXT_A),
+            refuses_empty_text=True,
         ),
         files=OWN_FILES,
         is_own_data=True,
@@ -45,6 +46,7 @@ _OWN: dict[str, Task] = {
         layout=TextLayout(
             columns=Columns(text_a=TEXT_A, label=LABEL),
             test_columns=Columns(text_a=TEXT_A),
+            refuses_empty_text=True,
         ),
         files=OWN_FILES,
         is_own_data=True,
@@ -100,7 +102,9 @@ def own_data(
     changes: dict[str, Any] = {}
     if columns:
         without_label = dataclasses.replace(columns, label=None)
-        changes["layout"] = TextLayout(columns=columns, test_columns=without_label)
+        changes["layout"] = dataclasses.replace(
+            task.layout, columns=columns, test_columns=without_label
+        )
     if files is not None:
         changes["files"] = {split: {"": files[split]} for split in files}
     return dataclasses.replace(task, **changes)

@@ -3,7 +3,9 @@
 import pathlib
 import re
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import TextExample
@@ -312,6 +314,22 @@ def test_own_files_with_named_columns(tmp_path):
     assert (trained.labels, trained.layout.test_columns) == (task.labels, task.layout.test_columns)
     with pytest.raises(InputError, match="trained on 1 texts and labels"):
         own.with_labels(["1", "5"], num_texts=1)
+
+
+def test_an_empty_text_of_own_data_is_refused(tmp_path):
+    (tmp_path / "train.csv").write_text("label,text_a\nham,a\nspam,\n")
+    with pytest.raises(InputError, match="train.csv, line 3: the text is empty"):
+        registry.own_data("classify").fitted(str(tmp_path))
+
+
+def test_own_data_may_be_json_lines_or_a_saved_data_set(tmp_path):
+    (tmp_path / "train").mkdir()
+    table = pyarrow.table({"text_a": ["a", "b"], "label": ["ham", "spam"]})
+    parquet.write_table(table, tmp_path / "train" / "0000.parquet")
+    (tmp_path / "validation.jsonl").write_text('{"text_a": "a", "label": "ham"}\n')
+    task = registry.own_data("classify").fitted(str(tmp_path))
+    assert task.labels == ("ham", "spam")
+    assert len(task.read("dev", str(tmp_path))[0][1]) == 1
 
 
 def test_own_data_may_be_csv(tmp_path):
