@@ -52,10 +52,9 @@ class Tagging(Task[TokenExample]):
         return {"document_context": True} if self.document_context else {}
 
     def with_settings(self, settings: Mapping[str, Any]) -> Task:
-        others = {name: value for name, value in settings.items() if name != "document_context"}
-        if not settings.get("document_context"):
-            return super().with_settings(others)
-        return Task.with_settings(dataclasses.replace(self, document_context=True), others)
+        super().with_settings(settings)
+        context = self.document_context or settings.get("document_context", False)
+        return dataclasses.replace(self, document_context=context)
 
     @property
     def read_label(self) -> readers.LabelReader:

@@ -243,10 +243,11 @@ class Task(abc.ABC, Generic[AnyExample]):
         Raises:
           InputError: they are of another kind of task.
         """
-        for name, value in settings.items():
+        kind = KINDS[self.kind]
+        for name in settings.keys() - set(kind.settings):
             raise InputError(
-                f"--{name}={as_text(value)} is not for task {self.name!r} "
-                f"({KINDS[self.kind].title}). Leave it out."
+                f"--{name}={as_text(settings[name])} is not for task {self.name!r}, which is of "
+                f"kind {kind.title!r}. Leave it out."
             )
         return self
 

@@ -79,14 +79,13 @@ class TextTask(Task[TextExample]):
         }
 
     def with_settings(self, settings: Mapping[str, Any]) -> Task:
+        super().with_settings(settings)
         if settings.get("long_texts") != "windows":
-            return super().with_settings(settings)
+            return self
         windows = packing.Windows(
             settings["max_windows"], settings["window_stride"], settings["window_pooling"]
         )
-        task = dataclasses.replace(self, windows=windows)
-        others = {name: value for name, value in settings.items() if name not in task.settings}
-        return Task.with_settings(task, others)
+        return dataclasses.replace(self, windows=windows)
 
     def encode(
         self, examples: Sequence[TextExample], tokenizer: WordPieceTokenizer, max_seq_length: int

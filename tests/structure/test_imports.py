@@ -92,6 +92,7 @@ THEIRS = {
     "bert_tf.checkpoints.hub.presets": {"huggingface_hub"},
     "bert_tf.tasks": {"keras", "numpy", "scipy"},
     "bert_tf.training": {"keras", "numpy", "tensorflow"},
+    "bert_tf.training.distillation.teacher": {"numpy", "tensorflow", "tensorflow_text"},
     "bert_tf.training.report.rendering": {"jinja2"},
     "bert_tf.extraction": {"keras", "numpy", "tensorflow"},
     "bert_tf.extraction.formats": {"numpy"},
