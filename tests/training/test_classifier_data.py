@@ -81,6 +81,35 @@ def test_own_numbers(given, tmp_path):
     assert [(e.text_b, e.label) for e in examples(data, "train")] == [("7", 4.5), ("9", 1.0)]
 
 
+def test_a_task_file(given, tmp_path, capsys):
+    (tmp_path / "stars.toml").write_text(
+        'kind = "classify"\ntrain = "train.csv"\nlabel = "stars"\nclass_weights = {1 = 3.0}\n'
+    )
+    data = classifier_data.read(given(task_file=str(tmp_path / "stars.toml")))
+    assert (data.task.name, data.task.labels) == ("stars", ("1", "4.5"))
+    (labelled,) = data.splits["train"]
+    assert labelled.rows.labels["example_weights"].tolist() == [1.0, 3.0]
+    assert "Data: your own, 2 train examples, 2 labels\n" in capsys.readouterr().out
+    data_dir = tmp_path / "other"
+    data_dir.mkdir()
+    (data_dir / "train.csv").write_text("text,stars\na,x\nb,y\na,1\n")
+    data = classifier_data.read(
+        given(task_file=str(tmp_path / "stars.toml"), data_dir=str(data_dir))
+    )
+    assert data.task.labels == ("1", "x", "y")
+    with pytest.raises(InputError, match="--text_column=a and --task_file=.* leave one out"):
+        given(task_file="x.toml", text_column="a")
+
+
+def test_own_files_in_json_lines_by_a_pattern(given, tmp_path):
+    for number, label in ((1, "x"), (2, "y")):
+        row = f'{{"text": "a", "label": "{label}", "text_b": "b"}}\n'
+        (tmp_path / f"part-{number}.jsonl").write_text(row)
+    data = classifier_data.read(given(train_file=str(tmp_path / "part-*.jsonl")))
+    assert (data.task.labels, data.task.num_texts) == (("x", "y"), 2)
+    assert [e.guid for e in examples(data, "train")] == ["0", "1"]
+
+
 def test_predicting_takes_kind_labels_and_texts_of_the_model(given, tmp_path):
     (tmp_path / "new.tsv").write_text("words\nb a\n")
     trained = given(
