@@ -219,7 +219,7 @@ def _columns(task: TextTask, options: Classifier) -> readers.Columns:
     """The columns of a user's own data by flags, or else by what the first file's header has."""
     split = _used(task, options)[0]
     path = task.path(split, options.data_dir)
-    header = readers.read_header(path)
+    header = readers.read_header(readers.expand(path)[0])
     is_short = text_task.TEXT in header and text_task.TEXT_A not in header
     columns = readers.Columns(
         text_a=options.text_column or (text_task.TEXT if is_short else text_task.TEXT_A),
