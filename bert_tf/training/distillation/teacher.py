@@ -29,7 +29,6 @@ from bert_tf.training.inputs import Inputs
 _FILE = "teacher_logits.npz"
 _GRAPH_FILE = "saved_model.pb"
 _SIGNATURE = "serving_default"
-_PER_TOKEN = {feature.name for feature in features.PER_TOKEN}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,7 +253,9 @@ def _read(path: str, key: str, rows: Rows) -> dict[str, Values] | None:
         arrays = {name: kept[name] for name in kept.files if name != "key"}
     ends = np.cumsum(rows.lengths)[:-1]
     return {
-        name: np.split(array, ends, axis=-1) if name in _PER_TOKEN else array
+        name: np.split(array, ends, axis=-1)
+        if name == features.TEACHER_TOKEN_LOGITS.name
+        else array
         for name, array in arrays.items()
     }
 
