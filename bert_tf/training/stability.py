@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import options
@@ -30,7 +31,7 @@ def top_layers_kept(given: options.Training, model: keras.Model) -> Iterator[lis
         encoder = model.encoder
         blocks = encoder.blocks[len(encoder.blocks) - num_layers :]
         variables = [v for layer in (*blocks, encoder.pooler) for v in layer.variables]
-    before = [keras.ops.convert_to_numpy(variable) for variable in variables]
+    before = [np.asarray(variable.value).copy() for variable in variables]
     yield [variable.path for variable in variables]
     for variable, value in zip(variables, before, strict=True):
         variable.assign(value)
@@ -69,7 +70,7 @@ def groups(
 
 
 def _anchored(group: ParameterGroup, variable: keras.Variable) -> ParameterGroup:
-    start = keras.ops.convert_to_numpy(variable)
+    start = np.asarray(variable.value).copy()
     return dataclasses.replace(group, anchor=tf.Variable(start, trainable=False))
 
 

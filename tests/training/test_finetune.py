@@ -16,10 +16,10 @@ from bert_tf.errors import InputError
 from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier
 from bert_tf.tasks import registry
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.training import finetune, setup
 from bert_tf.training.devices import strategies
 from bert_tf.training.inputs import Inputs
-from bert_tf.training.monitoring.scores import Evaluation
 from bert_tf.training.predict import Predictor
 from bert_tf.training.resume import completion, state_files
 
@@ -269,12 +269,6 @@ def test_write_results_sorts_the_metrics_and_shows_them_rounded(tmp_path, capsys
     assert (tmp_path / "eval_results.txt").read_text() == text
     shown = "Evaluation:\n  f1 = 0.25\n  global_step = 12,345\n  loss = 7.742\n"
     assert capsys.readouterr().out == shown
-
-
-def test_several_processes_are_refused(train, monkeypatch):
-    monkeypatch.setattr(finetune, "local_replicas", lambda _: range(0))
-    with pytest.raises(InputError, match="TF_CONFIG"):
-        train(None)
 
 
 class Disk:

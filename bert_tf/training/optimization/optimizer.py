@@ -26,7 +26,7 @@ class _Step(NamedTuple):
     correction_2: tf.Tensor
 
     def of(self, group: ParameterGroup) -> "_Step":
-        """The update of the variables of a group."""
+        """The update of the variables of a group; call it where the variable is updated."""
         if group.rate_factor == 1:
             return self
         return self._replace(rate=self.rate * group.rate_factor)
@@ -125,7 +125,7 @@ class Optimizer(tf.Module, abc.ABC):
                 strategy.extended.update(
                     variables[index],
                     self._update_one,
-                    args=(gradient, *moments, step.of(group), group.anchor),
+                    args=(gradient, *moments, step, group.anchor),
                     kwargs={"group": group},
                     group=False,
                 )
@@ -182,6 +182,7 @@ class AdamW(Optimizer):
     """
 
     def _update_one(self, variable, gradient, first, second, step, anchor, group):
+        step = step.of(group)
         if group.decays and self._decay_rate:
             variable.assign_sub(step.rate * self._decay_rate * _away_from(anchor, variable))
         # The fused kernel could correct the bias too, but from the powers of the betas, which
@@ -211,6 +212,7 @@ class LAMB(Optimizer):
     """
 
     def _update_one(self, variable, gradient, first, second, step, anchor, group):
+        step = step.of(group)
         first.assign_add((1.0 - step.beta_1) * (gradient - first))
         second.assign_add((1.0 - step.beta_2) * (tf.square(gradient) - second))
         root = tf.sqrt(second / step.correction_2)

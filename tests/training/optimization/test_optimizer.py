@@ -29,6 +29,7 @@ NO_ANCHORS = {}  # every variable decays towards 0
 ANCHORS = {
     name: np.random.default_rng(13).normal(size=SHAPES[name]) for name in ("matrix", "fused")
 }
+ANCHOR_OF_2_7 = np.ones((2, 7))
 NUM_STEPS = 5
 SCHEDULE = Schedule(0.02, NUM_STEPS, 2)
 RATES = [0.01, 0.02, 0.015, 0.01, 0.005]  # up in two updates, then a line to 0 after the fifth
@@ -371,23 +372,17 @@ def trained_on(replicas, kind, loss_scale=None, **groups):
     return dict(zip(weights, (each[0] for each in copies), strict=True)), weights
 
 
-@pytest.mark.parametrize("loss_scale", [None, LossScale])
+@pytest.mark.parametrize(
+    ("loss_scale", "groups", "least"),
+    [(None, {}, 0.05), (LossScale, {"groups": SLOWER, "anchors": {"matrix": ANCHOR_OF_2_7}}, 0.02)],
+)
 @pytest.mark.parametrize("kind", [AdamW, LAMB])
-def test_1_2_and_4_replicas_train_alike(kind, loss_scale):
-    (one, start), (two, _), (four, _) = (trained_on(n, kind, loss_scale) for n in (1, 2, 4))
-    for name in one:
-        assert np.abs(one[name] - start[name]).max() > 0.05
-        np.testing.assert_allclose(two[name], one[name], atol=1e-6, err_msg=name)
-        np.testing.assert_allclose(four[name], one[name], atol=1e-6, err_msg=name)
-
-
-@pytest.mark.parametrize("kind", [AdamW, LAMB])
-def test_1_2_and_4_replicas_train_alike_with_rates_and_anchors_of_groups(kind):
-    anchors = {"matrix": np.ones((2, 7))}
+def test_1_2_and_4_replicas_train_alike(kind, loss_scale, groups, least):
+    """Plainly; and with all at once, a loss scale, rates of groups and an anchor."""
     (one, start), (two, _), (four, _) = (
-        trained_on(n, kind, LossScale, groups=SLOWER, anchors=anchors) for n in (1, 2, 4)
+        trained_on(n, kind, loss_scale, **groups) for n in (1, 2, 4)
     )
     for name in one:
-        assert np.abs(one[name] - start[name]).max() > 0.02
+        assert np.abs(one[name] - start[name]).max() > least
         np.testing.assert_allclose(two[name], one[name], atol=1e-6, err_msg=name)
         np.testing.assert_allclose(four[name], one[name], atol=1e-6, err_msg=name)
