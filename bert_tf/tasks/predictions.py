@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.examples import iob
 from bert_tf.examples.labelled import ChoiceExample, Example, TextExample, TokenExample
+
+Chances: TypeAlias = Sequence[float] | npt.NDArray  # a probability for each word
 
 _ID, _PREDICTION = "index", "prediction"
 _ESCAPED = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r", "\\": r"\\"})
@@ -118,7 +121,7 @@ def write_tags(
     suffix: str,
     examples: Sequence[TokenExample],
     answers: Sequence[Sequence[str]],
-    chances: Sequence[Sequence[float]] | None = None,
+    chances: Sequence[Chances] | None = None,
     are_entities: bool = True,
 ) -> list[str]:
     """Writes predictions.conll, which conlleval reads, and entities.jsonl.
@@ -155,7 +158,7 @@ def write_tags(
 
 
 def entities_of(
-    example: TokenExample, tags: Sequence[str], chances: Sequence[float] | None = None
+    example: TokenExample, tags: Sequence[str], chances: Chances | None = None
 ) -> dict[str, object]:
     """The entities of a tagged sentence, for JSON.
 

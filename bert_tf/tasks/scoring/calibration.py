@@ -12,14 +12,14 @@ class Bin(NamedTuple):
 
     Attributes:
       low, high: the confidences of the bin: above `low`, up to `high`.
-      count: answers in it; the two means are 0 where there are none.
+      num_answers: how many are in it; the two means are 0 where there are none.
       confidence: mean probability of the answers.
       accuracy: share of right answers.
     """
 
     low: float
     high: float
-    count: int
+    num_answers: int
     confidence: float
     accuracy: float
 
@@ -37,8 +37,8 @@ class Calibration:
     @property
     def expected_error(self) -> float:
         """Expected calibration error: mean over answers of their bin's |confidence - accuracy|."""
-        total = sum(each.count for each in self.bins)
-        return sum(each.count * _gap(each) for each in self.bins) / total
+        total = sum(each.num_answers for each in self.bins)
+        return sum(each.num_answers * _gap(each) for each in self.bins) / total
 
     @property
     def maximum_error(self) -> float:

@@ -27,7 +27,7 @@ def shown(evaluation: Mapping[str, Any]) -> dict[str, Any]:
 def _calibration(found: Mapping[str, Any] | None) -> dict[str, Any]:
     """The reliability diagram (Guo et al. 2017, figure 1) and its numbers."""
     bins = [Bin(*each) for each in found["bins"]] if found else []
-    filled = [each for each in bins if each.count]
+    filled = [each for each in bins if each.num_answers]
     if not filled:
         return {}
     error = Calibration(tuple(bins))
@@ -39,7 +39,7 @@ def _calibration(found: Mapping[str, Any] | None) -> dict[str, Any]:
         "rows": [
             [
                 _range(each),
-                f"{each.count:,}",
+                f"{each.num_answers:,}",
                 number(each.confidence, is_share=True),
                 number(each.accuracy, is_share=True),
             ]
@@ -76,7 +76,7 @@ def _diagram(bins: Sequence[Bin]) -> str:
                 "y": y(each.accuracy),
                 "width": round(x(each.high) - x(each.low), 1),
                 "height": round(_BOTTOM - y(each.accuracy), 1),
-                "hint": f"{_range(each)} sure: {each.count:,} answers, "
+                "hint": f"{_range(each)} sure: {each.num_answers:,} answers, "
                 f"{number(each.accuracy, is_share=True)} right",
             }
             for each in bins

@@ -14,7 +14,7 @@ def test_bins_of_confidence():
     found = calibration.of_labels(CHANCES, ACTUAL, num_bins=5)
     assert [round(each.low, 9) for each in found.bins] == [0.0, 0.2, 0.4, 0.6, 0.8]
     assert [round(each.high, 9) for each in found.bins] == [0.2, 0.4, 0.6, 0.8, 1.0]
-    assert [each.count for each in found.bins] == [0, 0, 1, 3, 1]
+    assert [each.num_answers for each in found.bins] == [0, 0, 1, 3, 1]
     # 0.6 is right; of 0.7, 0.8 and 0.75 only 0.8 is; 0.9 is right.
     assert [each.confidence for each in found.bins] == pytest.approx([0, 0, 0.6, 0.75, 0.9])
     assert [each.accuracy for each in found.bins] == pytest.approx([0, 0, 1, 1 / 3, 1])
@@ -26,7 +26,7 @@ def test_bins_of_confidence():
 def test_certainty_is_in_the_last_bin_and_rounding_too():
     chances = np.array([[1.0, 0.0], [1.0 + 1e-7, 0.0]], np.float32)
     found = calibration.of_labels(chances, np.array([0, 0]))
-    assert [each.count for each in found.bins] == [0] * 9 + [2]
+    assert [each.num_answers for each in found.bins] == [0] * 9 + [2]
     assert found.expected_error == pytest.approx(0.0, abs=1e-6)
 
 
@@ -34,7 +34,7 @@ def test_sets_of_labels_are_decisions():
     chances = np.array([[0.9, 0.4], [0.5, 0.2]])
     found = calibration.of_label_sets(chances, np.array([[1, 0], [0, 1]], bool), num_bins=2)
     # Confidences 0.9, 0.6, 0.5, 0.8; right, right, wrong, wrong.
-    assert [each.count for each in found.bins] == [1, 3]
+    assert [each.num_answers for each in found.bins] == [1, 3]
     assert [each.accuracy for each in found.bins] == pytest.approx([0, 2 / 3])
     assert found.expected_error == pytest.approx((0.5 + 3 * (2.3 / 3 - 2 / 3)) / 4)
 
