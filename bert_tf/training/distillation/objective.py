@@ -54,6 +54,11 @@ class Distillation:
         return getattr(self._task, "label_weights", ())
 
     @property
+    def reads_hidden_states(self) -> bool:
+        """Whether `measure` wants the model's last hidden states among its outputs."""
+        return _HIDDEN in self._weights
+
+    @property
     def losses(self) -> tuple[str, ...]:
         """See `Objective`; without those whose weight is 0."""
         return tuple(self._weights)
@@ -78,7 +83,7 @@ class Distillation:
         found = {_LABELS: measured.pop("loss")}
         if _TEACHER in self._weights:
             found[_TEACHER] = self._task.distillation_loss(outputs, batch, self._temperature)
-        if _HIDDEN in self._weights:
+        if self.reads_hidden_states:
             found[_HIDDEN] = self._hidden_states(outputs, batch)
         for name, weight in self._weights.items():
             total, count = found[name]
