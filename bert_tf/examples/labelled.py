@@ -24,6 +24,11 @@ class TextExample:
     label: Label | None = None
     weight: float = 1.0
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the right answer is known."""
+        return self.label is not None
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenExample:
@@ -43,6 +48,11 @@ class TokenExample:
     after: tuple[str, ...] = ()
     weight: float = 1.0
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the right answer is known."""
+        return self.tags is not None
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChoiceExample:
@@ -61,6 +71,11 @@ class ChoiceExample:
     choices: tuple[str, ...]
     label: str | None = None
     weight: float = 1.0
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the right answer is known."""
+        return self.label is not None
 
 
 Example: TypeAlias = TextExample | TokenExample | ChoiceExample

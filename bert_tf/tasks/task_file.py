@@ -114,6 +114,7 @@ KEYS: Readers = {
     "metrics": _texts,
     "id": _column,
     "weight": _column,
+    "test_has_labels": _yes_or_no,
 }
 _TEXTS: Readers = {"text": _column, "text_b": _column}
 KEYS_OF_KIND: Mapping[str, Readers] = {
@@ -137,12 +138,10 @@ KEYS_OF_KIND: Mapping[str, Readers] = {
         "first_label": _first_label,
     },
 }
-# Keys that name columns, from each to whether test files lack it.
-_COLUMNS = {
-    **dict.fromkeys(("text", "text_b", "id", "words", "document", "context", "choices"), False),
-    **dict.fromkeys(("label", "weight", "tags", "right_choice"), True),
-    "stem": False,
-}
+# Keys that name columns of all files, of those with labels, and of training and dev files.
+_COLUMNS = ("text", "text_b", "id", "words", "document", "context", "choices", "stem")
+_LABEL_COLUMNS = ("label", "tags", "right_choice")
+_WEIGHT_COLUMNS = ("weight",)
 
 
 def read(
@@ -273,7 +272,12 @@ def _text_layout(path: str, values: Mapping[str, Any]) -> readers.TextLayout:
         columns=Columns(
             text_a=text, text_b=text_b, label=label, row_id=row_id, weight=values.get("weight")
         ),
-        test_columns=Columns(text_a=text, text_b=text_b, row_id=row_id),
+        test_columns=Columns(
+            text_a=text,
+            text_b=text_b,
+            label=label if values.get("test_has_labels") else None,
+            row_id=row_id,
+        ),
         refuses_empty_text=True,
     )
 
@@ -289,6 +293,7 @@ def _token_layout(path: str, values: Mapping[str, Any]) -> readers.TokenLayout:
         words=words,
         tags=tags,
         scheme=values.get("scheme", "iob2"),
+        test_has_tags=values.get("test_has_labels", False),
         document=values.get("document"),
         row_id=values.get("id"),
         weight=values.get("weight"),
@@ -312,6 +317,7 @@ def _choice_layout(path: str, values: Mapping[str, Any]) -> readers.ChoiceLayout
         label=label,
         first_label=values.get("first_label", "0"),
         right_choice=values.get("right_choice"),
+        test_has_label=values.get("test_has_labels", False),
         row_id=values.get("id"),
         weight=values.get("weight"),
     )
@@ -328,10 +334,14 @@ def _check_columns(path: str, values: Mapping[str, Any], files: Mapping[str, str
     dialect = Dialect(delimiter=values.get("delimiter"))
     for split, pattern in files.items():
         first_path = readers.expand(pattern)[0]
+        keys = _COLUMNS
+        if split != "test" or values.get("test_has_labels"):
+            keys += _LABEL_COLUMNS
+        if split != "test":
+            keys += _WEIGHT_COLUMNS
         named = [
             (key, name)
-            for key, is_only_labelled in _COLUMNS.items()
-            if not (is_only_labelled and split == "test")
+            for key in keys
             for name in readers.flat(values.get(key))
             if isinstance(name, str)
         ]

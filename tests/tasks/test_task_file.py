@@ -151,6 +151,25 @@ first_label = "A"
     assert only(task.read("train", None)) == [ChoiceExample("0", "It rains. Why?", choices, "1")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ('kind = "classify"\n', "text,label\na,x\nb,y\n"),
+        ('kind = "tag"\nwords = "w"\ntags = "t"\n', "w,t\nAnna sang,B-P O\n"),
+        ('kind = "choice"\ncontext = "c"\nchoices = ["d", "e"]\n', "c,d,e,label\nx,y,z,1\n"),
+    ],
+)
+def test_labels_of_the_test_file_are_read_if_asked(write, kind, data):
+    path = write(test_csv=data, task_toml=kind)
+    assert not any(each.is_labelled for each in only(task_file.read(path).read("test", None)))
+    path = write(task_toml=f"{kind}test_has_labels = true\n")
+    assert all(each.is_labelled for each in only(task_file.read(path).read("test", None)))
+    without = data.replace("label", "other").replace("w,t", "w,other")
+    path = write(test_csv=without)
+    with pytest.raises(InputError, match="no column '(label|t)'"):
+        task_file.read(write(task_toml=f"{kind}test_has_labels = true\n")).read("test", None)
+
+
 def test_files_of_a_directory_and_of_flags(write, tmp_path):
     data = "text,label\na,x\nb,y\n"
     path = write(data__train_csv=data, data__validation_csv=data, a_toml='kind = "classify"\n')

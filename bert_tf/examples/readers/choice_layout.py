@@ -24,6 +24,7 @@ class ChoiceLayout(Layout[ChoiceExample]):
       first_label: what that column calls the first choice, such as "0", "1" or "A".
       right_choice: column of the right choice's text; `choices` are the wrong ones then. It is put
         at position (row number modulo number of choices), so that no position is right more often.
+      test_has_label: whether test files have the columns of the right choice.
       row_id, weight: see `Columns`.
     """
 
@@ -33,6 +34,7 @@ class ChoiceLayout(Layout[ChoiceExample]):
     label: Column | None = None
     first_label: str = "0"
     right_choice: Column | None = None
+    test_has_label: bool = False
     row_id: Column | None = None
     weight: Column | None = None
 
@@ -41,8 +43,9 @@ class ChoiceLayout(Layout[ChoiceExample]):
     ) -> list[ChoiceExample]:
         table = self.open(path, self._wanted(is_test), is_quiet)
         cells = Cells(table)
-        context, choices = self._context(cells), self._choices(cells, is_test)
-        label = None if is_test else self._label(cells)
+        is_unlabelled = is_test and not self.test_has_label
+        context, choices = self._context(cells), self._choices(cells, is_unlabelled)
+        label = None if is_unlabelled else self._label(cells)
         guid, weight = cells.guids(self.row_id), cells.weights(None if is_test else self.weight)
         examples = []
         for row in table.rows:
@@ -59,8 +62,10 @@ class ChoiceLayout(Layout[ChoiceExample]):
         return formats.has_columns(path, self._wanted(is_test), self.dialect)
 
     def _wanted(self, is_test: bool) -> list[Column]:
-        answer = () if is_test else flat(self.label, self.right_choice, self.weight)
-        return flat(self.context, self.stem, self.choices, *answer, self.row_id)
+        has_label = self.test_has_label or not is_test
+        answer = flat(self.label, self.right_choice) if has_label else []
+        weight = None if is_test else self.weight
+        return flat(self.context, self.stem, self.choices, *answer, self.row_id, weight)
 
     def _context(self, cells: Cells) -> Callable[[Row], str]:
         texts = [cells.texts(column) for column in self.context]
@@ -74,11 +79,13 @@ class ChoiceLayout(Layout[ChoiceExample]):
         return read
 
     def _choices(
-        self, cells: Cells, is_test: bool
+        self, cells: Cells, is_unlabelled: bool
     ) -> Callable[[Row], tuple[tuple[str, ...], str | None]]:
         """A function from a row to its choices and, by `right_choice`, the right one's number."""
         listed, stem = self._listed(cells), cells.texts(self.stem)
-        right = None if is_test or self.right_choice is None else cells.texts(self.right_choice)
+        right = (
+            None if is_unlabelled or self.right_choice is None else cells.texts(self.right_choice)
+        )
 
         def read(row: Row) -> tuple[tuple[str, ...], str | None]:
             found, answer = listed(row), None
