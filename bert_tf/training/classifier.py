@@ -6,6 +6,7 @@ Files in `--output_dir` in addition to those of a model directory:
     report.html         curves of the training, metrics and mistakes on the dev set
     test_results.tsv    probability of each label for each row of the test set, as released
     predictions.tsv     the same rows with id and predicted label, under a header
+    test_scores.txt     metrics of the best weights on test sets that have labels
 """
 
 import functools
@@ -100,7 +101,8 @@ def _evaluate(
 def _predict(
     task: Task, predictor: Predictor, sets: Sequence[Labelled], options: TextClassification
 ) -> None:
-    """Writes the prediction files of each test set."""
+    """Writes the prediction files of each test set, and the scores of those with labels."""
+    scores: dict[str, float] = {}
     for labelled in sets:
         logits = predictor.logits(labelled.rows, options.predict_batch_size)
         suffix = f"_{labelled.name}" if labelled.name else ""
@@ -108,3 +110,8 @@ def _predict(
             options.output_dir, suffix, labelled.examples, labelled.rows, logits
         )
         print(f"Predictions: {', '.join(paths)}", flush=True)
+        if all(example.is_labelled for example in labelled.examples):
+            found = task.evaluate(labelled.examples, labelled.rows, logits).metrics
+            scores |= {f"test_{name}{suffix}": value for name, value in found.items()}
+    if scores:
+        finetune.write_results(options.output_dir, scores, "test_scores.txt")
