@@ -248,17 +248,20 @@ def _score_again(
         _keep_score(best, num_updates, evaluate(Predictor(model)), model)
 
 
-def write_results(output_dir: str, results: Mapping[str, float]) -> None:
-    """Prints results rounded, and writes eval_results.txt, a line `key = value` for each metric.
+def write_results(
+    output_dir: str, results: Mapping[str, float], file_name: str = "eval_results.txt"
+) -> None:
+    """Prints results rounded, and writes them to a file, a line `key = value` for each metric.
 
     Args:
       results: from name to value, an int where it counts something.
+      file_name: of the file in `output_dir`.
     """
     names = sorted(results)
     lines = [f"{name} = {_full(results[name])}\n" for name in names]
     print("Evaluation:", flush=True)
     print("".join(f"  {name} = {number(results[name])}\n" for name in names), end="", flush=True)
-    files.write_text(os.path.join(output_dir, "eval_results.txt"), "".join(lines))
+    files.write_text(os.path.join(output_dir, file_name), "".join(lines))
 
 
 def _full(value: float) -> str:
