@@ -28,6 +28,11 @@ class Feature:
         """Names under which a record may hold it: the released one, then Model Garden's."""
         return tuple(dict.fromkeys((self.record_name, self.name)))
 
+    @property
+    def token_axis(self) -> int:
+        """The axis T counted from the end, -1 being the last one."""
+        return self.axes.split().index("T") - len(self.axes.split())
+
 
 WORD_IDS = Feature("input_word_ids", "input_ids", "B T")
 MASK = Feature("input_mask", "input_mask", "B T")
@@ -63,7 +68,11 @@ ROW_NUMBERS = "row_numbers"
 LENGTH_BUCKET = "length_bucket"
 
 ENCODER_INPUTS = (WORD_IDS, MASK, TYPE_IDS)
-# The last axis of these is T.
-PER_TOKEN = (*ENCODER_INPUTS, SEQUENCE_IDS, TOKEN_LABEL_IDS, TEACHER_TOKEN_LOGITS)
+# Those with an axis T, by name.
+PER_TOKEN = {
+    feature.name: feature
+    for feature in (*ENCODER_INPUTS, SEQUENCE_IDS, TOKEN_LABEL_IDS, TEACHER_TOKEN_LOGITS)
+    + (LAYER_VECTORS,)
+}
 MASKED_LM = (MASKED_LM_POSITIONS, MASKED_LM_IDS, MASKED_LM_WEIGHTS)
 PRETRAINING = (*ENCODER_INPUTS, *MASKED_LM, NEXT_SENTENCE_LABELS)

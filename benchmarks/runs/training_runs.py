@@ -123,8 +123,8 @@ def start(flags, log_file, num_devices=1, task=None, script="run_pretraining.py"
         return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
 
 
-def start_several(flags, log_file, num_processes):
-    """Starts run_pretraining.py in processes that find each other on the loopback device."""
+def start_several(flags, log_file, num_processes, script="run_pretraining.py"):
+    """Starts a script in processes that find each other on the loopback device."""
     with contextlib.ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -136,6 +136,7 @@ def start_several(flags, log_file, num_processes):
             flags,
             log_file,
             task={"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}},
+            script=script,
         )
         for index in range(num_processes)
     ]

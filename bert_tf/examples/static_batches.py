@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf import features
+from bert_tf.examples import batching
 from bert_tf.examples.rows import NO_LABEL, Batch, Ints, Rows
 
-_PER_TOKEN = {feature.name for feature in features.PER_TOKEN}
 _FILLINGS = {features.TOKEN_LABEL_IDS.name: NO_LABEL}  # 0 elsewhere
 
 
@@ -57,35 +57,45 @@ class StaticBatches:
         batch = self.rows.batch(np.arange(0))
         layouts = {}
         for name, values in batch.items():
-            shape = values.shape[1:]
-            if name in _PER_TOKEN:
-                shape = (*shape[:-1], self.lengths[-1])
-            if len(shape) > 1 and self.rows.num_sequences:
-                shape = (self.rows.num_sequences, *shape[1:])
-            layouts[name] = Layout(shape, values.dtype)
+            shape = list(values.shape[1:])
+            if name in features.PER_TOKEN:
+                shape[features.PER_TOKEN[name].token_axis] = self.lengths[-1]
+                if self.rows.num_sequences:
+                    shape[0] = self.rows.num_sequences
+            layouts[name] = Layout(tuple(shape), values.dtype)
         return layouts | {
             features.EXAMPLE_WEIGHTS.name: Layout((), np.dtype(np.float32)),
             features.ROW_NUMBERS: Layout((), np.dtype(np.int32)),
         }
 
-    def shares(self, indices: Ints, lengths: Ints, replicas: Sequence[int]) -> Iterator[Batch]:
-        """Yields the shares that some replicas have of a batch.
+    def shares(self, replicas: Sequence[int], first_step: int = 0) -> Iterator[Batch]:
+        """Yields the shares that some replicas have of each batch, without end.
 
         Args:
-          indices: [n], the rows of the batch, n at most `batch_size`.
-          lengths: [n], their tokens.
-          replicas: numbers of the replicas.
+          replicas: their numbers.
+          first_step: batches to leave out, so that a restart gives those that are left.
 
         Yields:
-          for each replica a dict of [K b ...]: the arrays of `layouts`, and
+          batch by batch, for each replica a dict of [K b ...]: the arrays of `layouts`, and
           `features.LENGTH_BUCKET` int32 [K], the index in `lengths` of each micro-batch's length.
         """
-        num_rows, shape = len(indices), (self.num_micro_batches, self.num_replicas, -1)
+        lengths = self.rows.lengths
+        for indices in batching.batch_indices(
+            len(self.rows),
+            batch_size=self.batch_size,
+            random_seed=self.random_seed,
+            first_step=first_step,
+        ):
+            yield from self._of_batch(indices, lengths[indices], replicas)
+
+    def _of_batch(self, indices: Ints, lengths: Ints, replicas: Sequence[int]) -> Iterator[Batch]:
+        """The shares of the batch of rows `indices` [n], whose tokens are `lengths` [n]."""
         total = self.num_replicas * self.num_micro_batches * self.rows_per_micro_batch
         # What fills the batch up comes first: it is the shortest.
-        fill = np.arange(num_rows, total)
+        fill = np.arange(len(indices), total)
         order = np.argsort(lengths, kind="stable")
-        positions = np.concatenate([fill, order]).reshape(shape)  # [K R b]
+        positions = np.concatenate([fill, order])
+        positions = positions.reshape(self.num_micro_batches, self.num_replicas, -1)  # [K R b]
         sorted_lengths = np.concatenate([np.zeros_like(fill), lengths[order]])
         longest = sorted_lengths.reshape(self.num_micro_batches, -1)[:, -1]  # [K]
         buckets = np.searchsorted(self.lengths, longest).astype(np.int32)

@@ -12,11 +12,15 @@ Files in `--output_dir` in addition to those of a model directory:
 import functools
 from collections.abc import Sequence
 
+import tensorflow as tf
+
 from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.task import Task
 from bert_tf.training import classifier_data, finetune, setup, trained_weights
 from bert_tf.training.classifier_data import ClassifierData, Labelled
+from bert_tf.training.distillation.run import objective_and_rows
+from bert_tf.training.frozen.run import with_vectors
 from bert_tf.training.inputs import announce
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.predict import Predictor
@@ -38,24 +42,27 @@ def run_on(given: ClassifierData) -> None:
     options = given.inputs.options
     strategy = setup.set_up_devices(options)
     announce(options)
+    run = setup.Run(given.inputs, strategy, given.directory)
     if options.do_train:
-        results = _train(setup.Run(given.inputs, strategy, given.directory), given)
-        if results:
+        results = _train(run, given)
+        if results and run.is_chief:
             finetune.write_results(options.output_dir, results)
+    if not run.is_chief:
+        return
     if options.do_predict or not options.do_train:
-        _use_trained(given)
+        _use_trained(given, strategy)
     if options.do_train:
         finetune.write_report(options.output_dir)
 
 
-def _use_trained(given: ClassifierData) -> None:
+def _use_trained(given: ClassifierData, strategy: tf.distribute.Strategy) -> None:
     """Evaluates weights that are there, unless the training has; predicts with the best ones."""
     options, task, data = given.inputs.options, given.task, given.splits
     is_evaluated = options.do_eval and not options.do_train
     scores = Scores(given.directory.path, given.main_metric)
     results: dict[str, float] = {}
     for weights in trained_weights.find(
-        given.inputs, given.directory, scores, with_last=is_evaluated
+        given.inputs, given.directory, scores, strategy, with_last=is_evaluated
     ):
         predictor = weights.predictor
         if is_evaluated:
@@ -72,10 +79,13 @@ def _train(run: setup.Run[TextClassification], given: ClassifierData) -> dict[st
     options, task, data = run.inputs.options, given.task, given.splits
     (train_set,) = data["train"]
     rows = train_set.rows.head(options.max_train_examples)
-    evaluate = None
-    if options.do_eval:
-        evaluate = functools.partial(_evaluate, task, data["dev"], options.eval_batch_size)
-    return finetune.train(run, rows, task, given.main_metric, evaluate).results("eval_")
+    with with_vectors(run, rows, data.get("dev", ())) as (rows, dev):
+        evaluate = None
+        if options.do_eval:
+            evaluate = functools.partial(_evaluate, task, dev, options.eval_batch_size)
+        objective, rows = objective_and_rows(run, task, train_set, rows)
+        scores = finetune.train(run, rows, objective, given.main_metric, evaluate)
+        return scores.results("eval_")
 
 
 def _evaluate(

@@ -11,9 +11,6 @@ from typing import NamedTuple
 import keras
 
 from bert_tf import files
-from bert_tf.checkpoints.model_directory import ModelDirectory
-from bert_tf.errors import InputError
-from bert_tf.examples import batching
 from bert_tf.examples.rows import Rows
 from bert_tf.formatting import number
 from bert_tf.options import FineTuning
@@ -21,7 +18,7 @@ from bert_tf.options.stability import STABILITY
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.training import evaluation_schedule, setup
 from bert_tf.training.best_weights import BestWeights
-from bert_tf.training.devices.strategies import check_batch_size, local_replicas
+from bert_tf.training.devices.strategies import of_this_process
 from bert_tf.training.devices.workers import Workers
 from bert_tf.training.evaluation_schedule import EarlyStopping, EvaluationSchedule
 from bert_tf.training.inputs import check_identity, deciding_options
@@ -31,6 +28,7 @@ from bert_tf.training.phases import Phase
 from bert_tf.training.predict import Predictor
 from bert_tf.training.report import page
 from bert_tf.training.resume import completion
+from bert_tf.training.step import row_batches
 from bert_tf.training.step.loop import Loop
 from bert_tf.training.step.objectives import Objective
 
@@ -69,69 +67,76 @@ def train(
     """Trains to the end, resuming where a killed run stopped.
 
     The run's directory gets the weights `last` and, with `evaluate`, `best`. A run that is complete
-    is not trained again.
+    is not trained again. Of several processes the chief evaluates and writes, while the others wait
+    for its next update.
 
     Args:
       rows: with labels.
       main_metric: the metric that decides which weights are the best.
       evaluate: scores the model that a predictor runs; None without a dev set.
 
+    Returns:
+      The scores, which only the chief has.
+
     Raises:
-      InputError: the strategy spans several processes, or cannot share the batch evenly; the
-        directory holds another run.
+      InputError: the devices cannot be fed, see `row_batches.check_devices`; or the directory holds
+        another run.
     """
     options, directory = run.inputs.options, run.directory
-    _check_devices(run)
+    row_batches.check_devices(options, run.strategy)
     steps = num_steps(len(rows), options)
     identity = {name: getattr(options, name) for name in _DECIDING} | {"examples": rows.digest()}
     identity |= evaluation_schedule.deciding_options(options)
+    identity["label_weights"] = list(getattr(objective, "label_weights", ()))
+    identity |= getattr(objective, "identity", {})  # of a student: its teacher
     scores = Scores(directory.path, main_metric)
     keeps_states = options.keep_training_state
     num_updates = completion.early_end(directory.path) or steps.total
-    if completion.is_complete(directory.path, num_updates):
+    workers = Workers(run.strategy)
+    if any(workers.from_chief([completion.is_complete(directory.path, num_updates)])):
         # Whatever its masks were: no more are drawn.
         check_identity(directory.path, deciding_options(options) | identity, is_part=True)
-        best = BestWeights(directory.path, scores)
-        _score_again(directory, best, scores, evaluate, num_updates)
-        best.finish()
-        completion.finish(directory.path, num_updates, keeps_states=keeps_states)
+        if workers.is_chief:
+            best = BestWeights(directory.path, scores)
+            _score_again(run, best, scores, evaluate, num_updates)
+            best.finish()
+            completion.finish(directory.path, num_updates, keeps_states=keeps_states)
         return scores
     schedule = setup.new_schedule(options, steps.total, steps.warmup)
     loop = run.new_loop(objective, schedule, identity | _MASKS)
     done = loop.restore()
-    print(_plan(len(rows), steps, options, run.strategy.num_replicas_in_sync, done), flush=True)
+    print(_plan(len(rows), steps, run, done), flush=True)
     loop.log.event(done, "plan", num_steps=steps.total)
     scores.forget_after(done)
     best = BestWeights(directory.path, scores, loop.write)
     loop.before_save = best.write
     evaluations = _Evaluations(loop, run, steps, scores, best, evaluate)
     _run(loop, run, rows, steps, evaluations)
-    best.finish()
-    loop.save_weights("last")
-    completion.finish(
-        directory.path, loop.step, keeps_states=keeps_states, ended_early=evaluations.early_stopping
-    )
+    if workers.is_chief:
+        best.finish()
+        loop.save_weights("last")
+        completion.finish(
+            directory.path,
+            loop.step,
+            keeps_states=keeps_states,
+            ended_early=evaluations.early_stopping,
+        )
     loop.close()
     return scores
 
 
-def _check_devices(run: setup.Run[FineTuning]) -> None:
-    strategy = run.strategy
-    if len(local_replicas(strategy)) < strategy.num_replicas_in_sync:
-        raise InputError(
-            "Fine-tuning runs in one process, and the environment variable TF_CONFIG names more. "
-            "Unset it, or give --distribution_strategy=mirrored."
-        )
-    check_batch_size(strategy, run.inputs.options.train_batch_size)
-
-
-def _plan(num_rows: int, steps: Steps, options: FineTuning, replicas: int, done: int) -> str:
+def _plan(num_rows: int, steps: Steps, run: setup.Run[FineTuning], done: int) -> str:
     """What the training is, for the terminal."""
+    options = run.inputs.options
     text = (
         f"Training: {num_rows:,} examples in batches of {options.train_batch_size}, "
         f"{steps.per_epoch:,} steps per epoch, {steps.total:,} steps in all, {steps.warmup:,} of "
-        f"them warm-up, {replicas} replica(s)" + (f"; resumed after step {done}." if done else ".")
+        f"them warm-up, {run.strategy.num_replicas_in_sync} replica(s)"
     )
+    if options.has_static_shapes:
+        lengths = ", ".join(map(str, options.lengths(options.max_seq_length)))
+        text += f", batches padded to {lengths} tokens"
+    text += f"; resumed after step {done}." if done else "."
     released = int(num_rows / options.train_batch_size * options.num_train_epochs)
     if released != steps.total:
         text += (
@@ -150,14 +155,7 @@ def _run(
 ) -> None:
     """Makes the updates that are left."""
     options = run.inputs.options
-    batches = batching.training_batches(
-        rows,
-        batch_size=options.train_batch_size,
-        random_seed=options.random_seed,
-        replicas=run.strategy.num_replicas_in_sync,
-        num_micro_batches=options.micro_batches_per_replica,
-        first_step=loop.step,
-    )
+    batches = row_batches.batches(rows, options, run.strategy, loop.step)
     phase = Phase(
         options.max_seq_length, steps.total, options.train_batch_size, options.learning_rate
     )
@@ -197,7 +195,8 @@ class _Evaluations:
             scores.main_metric, options.early_stopping_patience, options.early_stopping_min_delta
         )
         self._loop, self._scores, self._best = loop, scores, best
-        self._evaluate, self._predictor = evaluate, Predictor(loop.model)
+        self._evaluate = evaluate
+        self._predictor = Predictor.of_run(loop.model, options, run.strategy)
         self._workers = Workers(run.strategy)
 
     def next_after(self, step: int) -> int:
@@ -208,17 +207,19 @@ class _Evaluations:
         """Scores the weights after `step` updates if that is due; returns whether they are last."""
         if not (self._evaluate and self._schedule.is_due(step)):
             return False
-        found = self._evaluate(self._predictor)
-        details = {"confusion": found.confusion} if found.confusion else {}
-        self._loop.log.evaluation(step, found.metrics, **details)
-        _keep_score(self._best, step, found, self._loop.model)
+        if self._workers.is_chief:
+            found = self._evaluate(self._predictor)
+            details = {"confusion": found.confusion} if found.confusion else {}
+            self._loop.log.evaluation(step, found.metrics, **details)
+            _keep_score(self._best, step, found, self._loop.model)
         return self.must_end()
 
     def must_end(self) -> bool:
         """Whether the scores end the training early, the same in every process."""
         if self._stopping.patience is None:
             return False
-        return self._workers.any(bool(self._stopping.reason(self._scores.lines)))
+        has_reason = bool(self._stopping.reason(self._scores.lines))
+        return self._workers.any(self._workers.is_chief and has_reason)
 
     @property
     def early_stopping(self) -> str:
@@ -235,17 +236,20 @@ def _keep_score(best: BestWeights, step: int, found: Evaluation, model: keras.Mo
 
 
 def _score_again(
-    directory: ModelDirectory,
+    run: setup.Run[FineTuning],
     best: BestWeights,
     scores: Scores,
     evaluate: Evaluate | None,
     num_updates: int,
 ) -> None:
     """Says that a run is complete; scores its last weights if they have no score yet."""
-    print(completion.message(directory.path, num_updates), flush=True)
+    print(completion.message(run.directory.path, num_updates), flush=True)
     if evaluate and (scores.last is None or scores.last["step"] != num_updates):
-        model = directory.build_model("last")
-        _keep_score(best, num_updates, evaluate(Predictor(model)), model)
+        strategy = of_this_process(run.strategy)
+        with strategy.scope():
+            model = run.directory.build_model("last")
+        predictor = Predictor.of_run(model, run.inputs.options, strategy)
+        _keep_score(best, num_updates, evaluate(predictor), model)
 
 
 def write_results(

@@ -8,6 +8,7 @@ questions have gold answers; report.html of a training.
 import functools
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad
@@ -36,16 +37,18 @@ def run_on(given: SquadData) -> None:
     options, questions = given.inputs.options, given.questions
     strategy = setup.set_up_devices(options)
     announce(options)
+    run = setup.Run(given.inputs, strategy, given.directory)
     if given.rows:
-        run = setup.Run(given.inputs, strategy, given.directory)
         evaluate = None
         if questions and options.do_eval:
             evaluate = functools.partial(_evaluate, questions, options.predict_batch_size)
         scores = finetune.train(run, given.rows, objectives.SPANS, given.main_metric, evaluate)
-        if options.do_eval:
+        if options.do_eval and run.is_chief:
             finetune.write_results(options.output_dir, scores.results())
+    if not run.is_chief:
+        return
     if questions and (options.do_predict or not options.do_train):
-        _answer(given, questions)
+        _answer(given, questions, strategy)
     if given.rows:
         finetune.write_report(options.output_dir)
 
@@ -67,7 +70,7 @@ def _evaluate(questions: Questions, batch_size: int, predictor: Predictor) -> Ev
     return Evaluation(questions.score(_predict(questions, batch_size, predictor)))
 
 
-def _answer(given: SquadData, questions: Questions) -> None:
+def _answer(given: SquadData, questions: Questions, strategy: tf.distribute.Strategy) -> None:
     """Writes the prediction files of the best weights and, where there are gold answers, scores."""
     options = given.inputs.options
     is_trained = options.do_train and options.do_eval  # and so scored
@@ -76,6 +79,7 @@ def _answer(given: SquadData, questions: Questions) -> None:
         given.inputs,
         given.directory,
         Scores(given.directory.path, given.main_metric),
+        strategy,
         with_last=options.do_eval and not options.do_train,
     ):
         predictions = _predict(questions, options.predict_batch_size, weights.predictor)

@@ -2,11 +2,16 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import tensorflow as tf
+from keras import Model
+
 from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.options import FineTuning
 from bert_tf.training import setup
+from bert_tf.training.devices.strategies import of_this_process
 from bert_tf.training.inputs import Inputs
 from bert_tf.training.monitoring import scores as run_scores
 from bert_tf.training.monitoring.scores import Scores
@@ -38,7 +43,12 @@ class Weights:
 
 
 def find(
-    inputs: Inputs, directory: ModelDirectory, scores: Scores, *, with_last: bool
+    inputs: Inputs[FineTuning],
+    directory: ModelDirectory,
+    scores: Scores,
+    strategy: tf.distribute.Strategy,
+    *,
+    with_last: bool,
 ) -> Iterator[Weights]:
     """Loads weights one after the other, and prints which; those to predict with come at the end.
 
@@ -47,6 +57,7 @@ def find(
 
     Args:
       scores: of the training in the directory.
+      strategy: whose devices the models run on; of several processes only this one's.
       with_last: whether the last weights come before the best ones, to be evaluated too.
 
     Raises:
@@ -56,20 +67,29 @@ def find(
         os.path.isdir(os.path.join(directory.path, which)) for which in ("last", "best")
     )
     if not (has_last or has_best):
-        yield Weights(Predictor(setup.trained_model(inputs, directory)), 0, True, False)
+        made = _on_devices(inputs, strategy, lambda: setup.trained_model(inputs, directory))
+        yield Weights(made, 0, True, False)
         return
     last_step = completion.num_updates(directory.path) or 0
     best_step = scores.best["step"] if scores.best else 0
     is_same = last_step == best_step
+
+    def load(which: str, step: int) -> Predictor:
+        print(f"Weights: {directory.weights(which)}, those after step {step:,}", flush=True)
+        return _on_devices(inputs, strategy, lambda: directory.build_model(which))
+
     if has_last and (not has_best or (with_last and not is_same)):
-        yield _load(directory, "last", last_step, is_last=True, is_best=False)
+        yield Weights(load("last", last_step), last_step, is_last=True, is_best=False)
     if has_best:
-        yield _load(directory, "best", best_step, is_last=has_last and is_same, is_best=True)
+        is_last = has_last and is_same
+        yield Weights(load("best", best_step), best_step, is_last=is_last, is_best=True)
 
 
-def _load(
-    directory: ModelDirectory, which: str, step: int, *, is_last: bool, is_best: bool
-) -> Weights:
-    """Prints which weights these are, and loads them."""
-    print(f"Weights: {directory.weights(which)}, those after step {step:,}", flush=True)
-    return Weights(Predictor(directory.build_model(which)), step, is_last, is_best)
+def _on_devices(
+    inputs: Inputs[FineTuning], strategy: tf.distribute.Strategy, new_model: Callable[[], Model]
+) -> Predictor:
+    """A predictor of a new model on the devices of this process."""
+    strategy = of_this_process(strategy)
+    with strategy.scope():
+        model = new_model()
+    return Predictor.of_run(model, inputs.options, strategy)

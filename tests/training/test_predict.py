@@ -8,6 +8,7 @@ from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import models
+from bert_tf.training.devices import strategies
 from bert_tf.training.predict import Predictor
 
 CONFIG = BertConfig(
@@ -58,7 +59,28 @@ def test_a_model_is_traced_once_whatever_the_sizes_of_the_batches(classifier):
     predictor = Predictor(classifier)
     for batch_size in (1, 5, 100):
         predictor.logits(rows(), batch_size)
-    assert predictor._forward.experimental_get_tracing_count() == 1
+    (graph,) = predictor._graphs.values()
+    assert graph.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("batch_size", [4, 5])
+def test_shapes_can_be_static_and_replicas_share_a_batch(batch_size):
+    strategy = strategies.mirrored(["cpu:0", "cpu:1", "cpu:2"])
+    keras.utils.set_random_seed(3)
+    with strategy.scope():
+        model = models.ClassifierModel(CONFIG, num_classes=3)
+    wanted = Predictor(model).logits(rows(), 5)
+    found = Predictor(model, strategy).logits(rows(), batch_size)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    static = Predictor(model, strategy, [6, 17])
+    np.testing.assert_allclose(static.logits(rows(), batch_size), wanted, atol=1e-5)
+    (graph,) = static._graphs.values()
+    assert graph.experimental_get_tracing_count() <= 2  # once for each length
+
+
+def test_xla_compiles_static_shapes(classifier, alone):
+    compiled = Predictor(classifier, lengths=[17], jit_compile=True)
+    np.testing.assert_allclose(compiled.logits(rows(), 5), alone, atol=1e-5)
 
 
 def test_a_predictor_sees_weights_that_have_changed(classifier, alone):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 
 import keras
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from bert_tf import checkpoints
 from bert_tf.checkpoints import model_directory
 from bert_tf.config import BertConfig
+from bert_tf.options import Classifier
 from bert_tf.training import setup, trained_weights
+from bert_tf.training.devices import strategies
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.resume import completion
 
@@ -24,6 +27,7 @@ CONFIG = BertConfig(
 METADATA = model_directory.ModelMetadata(
     kind="classify", task="t", labels=("x", "y", "z"), do_lower_case=True, max_seq_length=12
 )
+OPTIONS = Classifier(init_checkpoint="c", output_dir="o", data_dir="d", do_predict=True)
 LINES = [{"step": 3, "f1": 0.75, "loss": 2.0}, {"step": 6, "f1": 0.5, "loss": 1.0}]
 
 
@@ -46,7 +50,9 @@ def find(tmp_path):
         (tmp_path / "run" / "scores.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
         if "last" in which:
             completion.finish(path, 6, keeps_states=False)
-        found = trained_weights.find(None, directory, Scores(path, "f1"), with_last=with_last)
+        inputs = types.SimpleNamespace(options=OPTIONS)
+        strategy, scores = strategies.make("one_device"), Scores(path, "f1")
+        found = trained_weights.find(inputs, directory, scores, strategy, with_last=with_last)
         return list(found)
 
     return find

@@ -14,8 +14,6 @@ import tensorflow as tf
 
 from bert_tf import features
 
-_PER_TOKEN = {feature.name for feature in features.PER_TOKEN}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cut:
@@ -117,7 +115,12 @@ def shortened(micro_batch: dict[str, tf.Tensor], length: int) -> dict[str, tf.Te
       dict of [b length] and others, without `features.LENGTH_BUCKET`.
     """
     return {
-        name: values[..., :length] if name in _PER_TOKEN else values
+        name: _first_tokens(values, name, length) if name in features.PER_TOKEN else values
         for name, values in micro_batch.items()
         if name != features.LENGTH_BUCKET
     }
+
+
+def _first_tokens(values: tf.Tensor, name: str, length: int) -> tf.Tensor:
+    behind = -1 - features.PER_TOKEN[name].token_axis
+    return values[(..., slice(length), *[slice(None)] * behind)]

@@ -83,6 +83,17 @@ def local_replicas(
     return range(worker * here, (worker + 1) * here)
 
 
+def of_this_process(strategy: tf.distribute.Strategy) -> tf.distribute.Strategy:
+    """The strategy for what one process does while the others of the run do nothing.
+
+    MultiWorkerMirroredStrategy makes variables in all processes at once, or not at all. In its
+    place comes the default strategy, of one device.
+    """
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return tf.distribute.get_strategy()
+    return strategy
+
+
 def check_batch_size(strategy: tf.distribute.Strategy, batch_size: int) -> None:
     """Raises InputError if the replicas cannot share a global batch evenly."""
     replicas = strategy.num_replicas_in_sync

@@ -51,8 +51,8 @@ class Loop:
 
     Attributes:
       log: `MetricsLog`, once `restore` was called.
-      before_save: called before a state is saved. It returns whether one may be saved: not while
-        the disk lacks what a restart from it would not make again.
+      before_save: called before a state is saved, in every process. It returns whether one may be
+        saved: not while the disk lacks what a restart from it would not make again.
 
     Raises:
       InputError: `directory` holds the state of a run with another identity, or another process
@@ -137,7 +137,7 @@ class Loop:
         Args:
           is_last: whether no update follows.
         """
-        if self.before_save and not self.before_save():
+        if self.before_save is not None and self._workers.any(not self.before_save()):
             return None
         if self._strategy.num_replicas_in_sync > 1:
             self._replicas.check(self.step, self._state.last_good())

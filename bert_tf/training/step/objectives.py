@@ -104,15 +104,18 @@ class Spans:
         return batch
 
     def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
-        return {"loss": _num_rows(batch)}
+        return {"loss": _total_weight(batch)}
 
     def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
         starts = batch[features.START_POSITIONS.name]
         ends = batch[features.END_POSITIONS.name]
-        both = _hits(outputs["start_logits"], starts) * _hits(outputs["end_logits"], ends)
+        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+        logits = outputs["start_logits"], outputs["end_logits"]
+        both = _hits(logits[0], starts) * _hits(logits[1], ends)
+        both = both if weights is None else both * weights
         return {
-            "loss": losses.span(outputs["start_logits"], outputs["end_logits"], starts, ends),
-            "exact_spans": (tf.reduce_sum(both), _num_rows(batch)),
+            "loss": losses.span(*logits, starts, ends, weights),
+            "exact_spans": (tf.reduce_sum(both), _total_weight(batch)),
         }
 
 
@@ -156,6 +159,12 @@ def _next(values: tf.Tensor) -> tf.Tensor:
 
 def _num_rows(batch: Batch) -> tf.Tensor:
     return tf.cast(tf.shape(batch[features.WORD_IDS.name])[0], tf.float32)
+
+
+def _total_weight(batch: Batch) -> tf.Tensor:
+    """The sum of the rows' weights; without any, their number."""
+    weights = batch.get(features.EXAMPLE_WEIGHTS.name)
+    return _num_rows(batch) if weights is None else tf.reduce_sum(weights)
 
 
 def _hits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
