@@ -6,7 +6,7 @@ from typing import Any
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import distillation, feature_based, grid, long_texts, stability
+from bert_tf.options import distillation, feature_based, grid, long_texts, stability, streaming
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -20,6 +20,7 @@ from bert_tf.options.grid import GridSearch
 from bert_tf.options.long_texts import LongTexts
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
 from bert_tf.options.stability import DuringTraining, Stability
+from bert_tf.options.streaming import Streaming
 
 _VOCAB_FILE_HELP = (
     "vocab.txt that the checkpoint or the records were made with; none: the one next to "
@@ -249,7 +250,7 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(Distillation, FeatureBased, LongTexts, FineTuning):
+class TextClassification(Distillation, FeatureBased, LongTexts, Streaming, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -266,6 +267,7 @@ class TextClassification(Distillation, FeatureBased, LongTexts, FineTuning):
         long_texts.check(self, self.max_seq_length)
         feature_based.check(self)
         distillation.check(self)
+        streaming.check(self)
 
     @classmethod
     def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:

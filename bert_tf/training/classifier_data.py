@@ -14,12 +14,14 @@ from bert_tf.examples import packing, readers
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier, TextClassification
-from bert_tf.tasks import registry, task_file, text_task
+from bert_tf.tasks import registry, row_records, task_file, text_task
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
 from bert_tf.training import evaluation_schedule
 from bert_tf.training import inputs as run_inputs
+from bert_tf.training.distillation.student import with_student_layers
+from bert_tf.training.distillation.teacher import open_teacher
 from bert_tf.training.frozen.metadata import with_frozen_layers
 from bert_tf.training.grid import search
 from bert_tf.training.inputs import Inputs
@@ -134,7 +136,7 @@ def _check_labels(task: Task, splits: Mapping[str, Sequence[Example]]) -> None:
 
 
 def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
-    inputs = run_inputs.check(options)
+    inputs = with_student_layers(run_inputs.check(options))
     vocab.check_casing(inputs.vocabulary, options.do_lower_case)
     return inputs
 
@@ -159,6 +161,8 @@ def encode(
         do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
     )
     metadata = with_frozen_layers(metadata, options, inputs.config)
+    if options.teacher:
+        open_teacher(options.teacher).check(task, inputs)
     directory = run_inputs.prepare_directory(inputs, metadata)
     main_metric = evaluation_schedule.deciding_metric(
         options, directory.path, task.main_metric, (*task.metrics, "loss")
@@ -171,8 +175,31 @@ def encode(
             for name, examples in named
         ]
         for split, named in sets.items()
+        if not (split == "train" and options.stream_records)
     }
+    if "train" not in splits and "train" in sets:
+        splits["train"] = [_streamed(inputs, task, tokenizer, sets["train"])]
     return ClassifierData(inputs, task, splits, directory, main_metric)
+
+
+def _streamed(
+    inputs: Inputs[TextClassification],
+    task: Task,
+    tokenizer: wordpiece.WordPieceTokenizer,
+    named: Sequence[tuple[str, Sequence[Example]]],
+) -> Labelled:
+    """The training set in records; its examples are no longer needed."""
+    ((name, examples),) = named
+    options = inputs.options
+    rows = row_records.of(
+        row_records.directory(options.output_dir),
+        task,
+        examples,
+        tokenizer,
+        options.max_seq_length,
+        options.max_train_examples,
+    )
+    return Labelled(name, [], rows)
 
 
 def _weighted(task: Task, sets: Sets, class_weights: str | None) -> tuple[Task, Sets]:

@@ -1,0 +1,136 @@
+"""A task's training set as records: encoded once, then read back batch by batch."""
+
+import contextlib
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from bert_tf import files
+from bert_tf.examples.labelled import Example
+from bert_tf.examples.rows import Rows
+from bert_tf.progress import Progress, status
+from bert_tf.records.build.workers import Workers
+from bert_tf.records.rows import write
+from bert_tf.records.rows.read import RecordRows
+from bert_tf.records.rows.write import Encoded
+from bert_tf.tasks.task import Task
+from bert_tf.text.wordpiece import WordPieceTokenizer
+
+# Fewer examples are encoded before worker processes have started.
+_MIN_FOR_WORKERS = 20_000
+_PER_TASK = 1000
+
+
+def directory(output_dir: str) -> str:
+    """Where a process keeps the records of its training set; one of several has its own."""
+    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    task = config.get("task") or {}
+    number = "".join(f"-{task[name]}" for name in ("type", "index") if name in task)
+    return os.path.join(output_dir, f"train_records{number}")
+
+
+def of(
+    directory: str,
+    task: Task,
+    examples: Sequence[Example],
+    tokenizer: WordPieceTokenizer,
+    max_seq_length: int,
+    max_rows: int | None = None,
+) -> RecordRows:
+    """The rows of a training set, in a directory of records that is kept for a restart.
+
+    Args:
+      directory: see `records.rows.layout`. One that was made from something else is replaced.
+      max_rows: rows to keep; None: all.
+
+    Raises:
+      DiskFullError: the records do not fit on the disk; none are left.
+    """
+    with status("Comparing the training set with the records that are there"):
+        made_from = _made_from(task, examples, tokenizer, max_seq_length, max_rows)
+        rows = RecordRows.open(directory, made_from)
+    if rows:
+        print(f"Records: {directory}, {len(rows):,} rows from before", flush=True)
+        return rows
+    parts = _encoded(task, examples, tokenizer, max_seq_length)
+    kept = _first(parts, max_rows, max_seq_length)
+    with files.disk_full_explained(directory, lambda: "No records are left. Make room."):
+        write.write(directory, kept, made_from=made_from, max_seq_length=max_seq_length)
+    rows = RecordRows.open(directory, made_from)
+    assert rows, "they were just written"
+    print(f"Records: {directory}, {len(rows):,} rows", flush=True)
+    return rows
+
+
+def _made_from(
+    task: Task,
+    examples: Iterable[Example],
+    tokenizer: WordPieceTokenizer,
+    max_seq_length: int,
+    max_rows: int | None,
+) -> dict[str, Any]:
+    """What decides the rows, as JSON holds it."""
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(repr(example).encode())
+    values = {
+        "examples": digest.hexdigest(),
+        "kind": task.kind,
+        "labels": task.labels,
+        "settings": task.settings,
+        "vocabulary": tokenizer.vocabulary.sha256,
+        "do_lower_case": tokenizer.do_lower_case,
+        "max_seq_length": max_seq_length,
+        "max_rows": max_rows,
+    }
+    return json.loads(json.dumps(values))
+
+
+class _Encoder:
+    """What each worker process does."""
+
+    def __init__(self, task: Task, tokenizer: WordPieceTokenizer, max_seq_length: int) -> None:
+        self._task, self._tokenizer, self._length = task, tokenizer, max_seq_length
+
+    def encode(self, examples: Sequence[Example]) -> tuple[Rows, Encoded]:
+        """Some examples as rows, and these as records."""
+        with contextlib.ExitStack() as stack:
+            if multiprocessing.parent_process():  # which shows the progress of all
+                stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+                stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+            rows = self._task.encode(examples, self._tokenizer, self._length)
+        return rows, write.encode(rows, self._length)
+
+
+def _encoded(
+    task: Task, examples: Sequence[Example], tokenizer: WordPieceTokenizer, max_seq_length: int
+) -> Iterator[tuple[Rows, Encoded]]:
+    """The rows of the examples, in order; many are encoded in worker processes."""
+    is_large = len(examples) >= _MIN_FOR_WORKERS
+    num_workers = len(os.sched_getaffinity(0)) if is_large else 1
+    size = _PER_TASK if is_large else max(1, len(examples))
+    tasks = ((examples[start : start + size],) for start in range(0, len(examples), size))
+    with (
+        Workers(num_workers, _Encoder, task, tokenizer, max_seq_length) as workers,
+        Progress("write records", len(examples), "examples", has_last_line=False) as progress,
+    ):
+        for part in workers.run("encode", tasks):
+            yield part
+            progress.advance(min(size, len(examples)))
+
+
+def _first(
+    parts: Iterable[tuple[Rows, Encoded]], max_rows: int | None, max_seq_length: int
+) -> Iterator[tuple[Rows, Encoded]]:
+    """The first `max_rows` rows."""
+    for rows, encoded in parts:
+        if max_rows is not None and len(rows) > max_rows:
+            rows = rows.head(max_rows)
+            encoded = write.encode(rows, max_seq_length)
+        yield rows, encoded
+        if max_rows is not None and (max_rows := max_rows - len(rows)) == 0:
+            return
