@@ -334,7 +334,7 @@ def _check_columns(path: str, values: Mapping[str, Any], files: Mapping[str, str
     dialect = Dialect(delimiter=values.get("delimiter"))
     for split, pattern in files.items():
         first_path = readers.expand(pattern)[0]
-        keys = _COLUMNS
+        keys = [*_COLUMNS]
         if split != "test" or values.get("test_has_labels"):
             keys += _LABEL_COLUMNS
         if split != "test":
