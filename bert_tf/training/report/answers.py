@@ -9,7 +9,7 @@ from typing import Any
 from bert_tf.tasks.scoring.calibration import Bin, Calibration
 from bert_tf.training.report.rendering import number, render
 
-_LONG = 25  # rows from which on a table is folded
+LONG = 25  # rows; a table of more is folded
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 306, 14, 214  # of the diagram
 
 
@@ -49,7 +49,7 @@ def _calibration(found: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _range(each: Bin) -> str:
-    return f"{each.low:.0%} to {each.high:.0%}"
+    return f"{number(each.low, is_share=True)} to {number(each.high, is_share=True)}"
 
 
 def _diagram(bins: Sequence[Bin]) -> str:
@@ -68,8 +68,8 @@ def _diagram(bins: Sequence[Bin]) -> str:
         right=_RIGHT,
         top=_TOP,
         bottom=_BOTTOM,
-        value_ticks=[(y(share), f"{share:.0%}") for share in ticks],
-        confidence_ticks=[(x(share), f"{share:.0%}") for share in ticks],
+        value_ticks=[(y(share), number(share, is_share=True)) for share in ticks],
+        confidence_ticks=[(x(share), number(share, is_share=True)) for share in ticks],
         bars=[
             {
                 "x": x(each.low),
@@ -90,7 +90,7 @@ def _table(table: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": table["title"],
         "note": table["note"],
-        "is_long": len(table["rows"]) > _LONG,
+        "is_long": len(table["rows"]) > LONG,
         "header": [name for name, _ in table["columns"]],
         "rows": [
             [_cell(cell, is_share) for cell, is_share in zip(row, shares, strict=True)]

@@ -95,7 +95,7 @@ def _points(found: Results) -> dict[str, Any]:
     metric = found.main_metric
     scores = [each for point in points for each in point.scores.values() if math.isfinite(each)]
     low, high = (min(scores), max(scores)) if scores else (0.0, 1.0)
-    header = [*map(words, points[0].values), "Runs", "Mean", "Standard deviation", "Best"]
+    header = [*points[0].values, "Runs", "Mean", "Standard deviation", "Best"]
     return {
         "header": header,
         "low": shown(metric, low),
@@ -106,7 +106,9 @@ def _points(found: Results) -> dict[str, Any]:
                     *(as_text(value) for value in point.values.values()),
                     str(len(point.scores)),
                     shown(metric, point.mean),
-                    "" if point.deviation is None else shown(metric, point.deviation),
+                    ""
+                    if point.deviation is None
+                    else number(point.deviation, is_share_of(metric), 2),
                     shown(metric, found.best_score(point)),
                 ],
                 "svg": _strip(point, metric, low, high),
@@ -114,6 +116,11 @@ def _points(found: Results) -> dict[str, Any]:
             for point in points
         ],
     }
+
+
+def _deviation(point: Point, is_share: bool) -> str:
+    """With two digits: of a few seeds, more would mean nothing."""
+    return "" if point.deviation is None else number(point.deviation, is_share, 2 + is_share)
 
 
 def _strip(point: Point, metric: str, low: float, high: float) -> str:
@@ -148,7 +155,8 @@ def _runs(found: Results) -> evaluation.Table:
     order = found.by_score
     searched = list(order[0].values)
     return {
-        "header": [*map(words, searched), "Seed", *map(words, names), "After update", "Time"],
+        "is_long": len(order) > answers.LONG,
+        "header": [*searched, "Seed", *map(words, names), "After update", "Time"],
         "rows": [
             [
                 *(as_text(run.values[name]) for name in searched),

@@ -44,13 +44,13 @@ def test_the_expected_calibration_error(evaluation):
     wanted = (1 * 0.625 + 2 * abs(0.735 - 0.5) + 1 * 0.1) / 4
     assert found["expected_error"] == f"{100 * wanted:.3g} %"
     assert found["maximum_error"] == "62.5 %"
-    assert found["rows"][1] == ["70% to 80%", "2", "73.5 %", "50 %"]
+    assert found["rows"][1] == ["70 % to 80 %", "2", "73.5 %", "50 %"]
 
 
 def test_a_bar_is_as_high_as_its_share_of_right_answers(written):
     bars = [each for tag, each in written.tags if tag == "rect"]
     assert [float(bar["height"]) for bar in bars] == [0.0, 100.0, 200.0]
-    assert "70% to 80% sure: 2 answers, 50 % right" in written.texts_in("title")
+    assert "70 % to 80 % sure: 2 answers, 50 % right" in written.texts_in("title")
 
 
 def test_cells_are_shares_numbers_and_marked_texts(written):

@@ -68,8 +68,8 @@ def written(directory):
 def test_points_have_their_mean_and_spread(written):
     """Of two scores, the deviation is their distance over the square root of 2."""
     cells = [text for text in written.texts_in("td") if text.strip()]
-    assert cells[:5] == ["3e-5", "2", "0.6875", "0.01768", "0.7"]
-    assert cells[5:10] == ["2e-5", "2", "0.625", "0.1768", "0.75"]
+    assert cells[:5] == ["3e-5", "2", "0.6875", "0.018", "0.7"]
+    assert cells[5:10] == ["2e-5", "2", "0.625", "0.18", "0.75"]
     assert len(written.with_class("svg", "spread")) == 2
     dots = [each for each in written.with_class("circle", "held-out") if each["r"] == "4"]
     assert [float(dot["cx"]) for dot in dots] == [186.0, 164.0, 10.0, 230.0]  # of 10 to 230
