@@ -10,6 +10,7 @@ from bert_tf.tasks.scoring.calibration import Bin, Calibration
 from bert_tf.training.report.rendering import number, render
 
 LONG = 25  # rows; a table of more is folded
+_MARKS = {"right": "right", "wrong": "answered, and wrong", "missed": "right, and not answered"}
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 306, 14, 214  # of the diagram
 
 
@@ -87,7 +88,10 @@ def _diagram(bins: Sequence[Bin]) -> str:
 
 def _table(table: Mapping[str, Any]) -> dict[str, Any]:
     shares = [is_share for _, is_share in table["columns"]]
+    cells = [cell for row in table["rows"] for cell in row if isinstance(cell, list)]
+    marks = {mark for cell in cells for _, mark in cell}
     return {
+        "marks": [(mark, text) for mark, text in _MARKS.items() if mark in marks],
         "title": table["title"],
         "note": table["note"],
         "is_long": len(table["rows"]) > LONG,

@@ -56,9 +56,10 @@ def test_a_bar_is_as_high_as_its_share_of_right_answers(written):
 def test_cells_are_shares_numbers_and_marked_texts(written):
     cells = written.texts_in("td")
     assert "43.8 %" in cells and "2.5" in cells and "1,234" in cells
-    assert written.texts_in("mark") == ["Rome [LOC]", "Ann [PER]"]
     marks = [each["class"] for tag, each in written.tags if tag == "mark"]
-    assert marks == ["missed", "wrong"]
+    legend = [("wrong", "answered, and wrong"), ("missed", "right, and not answered")]
+    cells = [("missed", "Rome [LOC]"), ("wrong", "Ann [PER]")]
+    assert list(zip(marks, written.texts_in("mark"), strict=True)) == legend + cells
 
 
 def test_texts_are_text(written):
