@@ -126,6 +126,7 @@ class Dropout(keras.layers.Layer):
         super().__init__(**kwargs)
         self.rate = rate
         self.salt = salt
+        self.supports_masking = True  # Keras' LSTMs attach one to what they return
         self.built = True
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:

@@ -40,7 +40,8 @@ def check(options: Any) -> None:
             raise InputError(f"--lstm_units={options.lstm_units} needs --feature_based.")
         return
     for name in _EXCLUDED:
-        if getattr(options, name) not in (None, False):
+        value = getattr(options, name)
+        if value is not None and value is not False:
             raise InputError(
                 f"--feature_based={options.feature_based} and --{name} exclude each other. Leave "
                 "one out."

@@ -86,10 +86,16 @@ def test_vectors_in_the_batch_replace_the_encoder(choice, model, batch):
     np.testing.assert_allclose(found[real], wanted[real], rtol=0, atol=1e-4)
 
 
-def test_only_the_tagger_is_trained_in_a_graph_of_open_shapes(choice, model, batch):
+def test_only_the_tagger_is_trained(choice, model):
     names = [variable.path for variable in model.trainable_variables]
     assert {name.split("/")[0] for name in names} == {"tagger"}
     assert len(names) == (16 if choice.startswith("weighted") else 14)
+
+
+def test_training_in_a_graph_of_open_shapes(batch):
+    config = harness.config(num_hidden_layers=1)
+    model = harness.randomize(frozen_tagger.FrozenTaggerModel(config, C, "weighted_all", U))
+    names = [variable.path for variable in model.trainable_variables]
     specs = {name: tf.TensorSpec([None, None], tf.int32) for name in NAMES}
 
     @tf.function(input_signature=[specs, tf.TensorSpec([2], tf.int32)], autograph=False)
@@ -103,7 +109,8 @@ def test_only_the_tagger_is_trained_in_a_graph_of_open_shapes(choice, model, bat
     logits, gradients = step(inputs, tf.constant([1, 2]))
     assert not np.allclose(logits, model(batch)["logits"], atol=1e-3)  # dropout is on
     for name, gradient in zip(names, gradients, strict=True):
-        assert np.abs(gradient).max() > 0, name
+        if name != "tagger/layer_mix/mix":  # a softmax over one layer
+            assert np.abs(gradient).max() > 0, name
 
 
 def test_its_configuration_makes_the_same_model(model, batch):
