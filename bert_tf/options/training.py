@@ -275,7 +275,10 @@ class TextClassification(Distillation, FeatureBased, LongTexts, Streaming, FineT
         return distillation.with_start(super().filled_in(given))
 
 
-_FILE_HELP = "(new) {}: CSV with a header if it ends in .csv or .csv.gz, else TSV."
+_FILE_HELP = (
+    "(new) {}: with a header in CSV (.csv) or TSV, or JSON Lines (.jsonl), JSON or Parquet; also a "
+    "pattern."
+)
 _OF_OWN_TEXTS = ("text_column", "text_b_column", "label_column", "id_column", "task_type")
 _FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_file"}
 
@@ -294,8 +297,8 @@ class Classifier(Ensembles, TextClassification, GridSearch):
     )
     data_dir: str | None = option(
         None,
-        "Directory with the task's original TSV files; of your own data with train.csv or "
-        "train.tsv, and dev and test likewise.",
+        "Directory with the task's original files; of your own data with train.csv, train.tsv, "
+        "train.jsonl or the like, and dev and test likewise.",
         is_path=True,
     )
     train_file: str | None = option(
