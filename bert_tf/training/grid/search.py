@@ -15,7 +15,7 @@ from typing import Any
 
 from bert_tf import files, flagging
 from bert_tf.errors import UnfinishedError
-from bert_tf.formatting import duration, number
+from bert_tf.formatting import duration, number, percent
 from bert_tf.progress import Progress
 from bert_tf.training.grid import best_model, children, plan, results
 from bert_tf.training.grid.children import Child
@@ -80,17 +80,17 @@ def _start(options: Any, script: Script, planned: Sequence[PlannedRun], num_todo
     path = os.path.join(options.output_dir, "flags.txt")
     files.write_text(path, flagging.to_flagfile(options))
     flagging.announce(options, path)
-    num_points = len({plan.named(each.values) for each in planned})
+    points = len({plan.named(each.values) for each in planned})
     print(
-        f"Grid: {len(planned)} runs, {num_points} combination(s) with {options.restarts} seed(s) "
-        f"each; {num_todo} to do, {options.parallel_runs} at a time.",
+        f"Grid: points {points}, seeds {options.restarts}, runs {len(planned)}; to do {num_todo}, "
+        f"{options.parallel_runs} at a time",
         flush=True,
     )
 
 
 def _tell_of_others(found: Results, planned: Sequence[PlannedRun]) -> None:
     if others := plan.others([each.name for each in found.complete], planned):
-        print(f"{len(others)} more run(s) of earlier starts count, too.", flush=True)
+        print(f"Runs of earlier starts, which count too: {len(others)}", flush=True)
 
 
 class _Search:
@@ -161,7 +161,7 @@ class _Search:
     def _note(self, work: "_Work") -> dict[str, str]:
         best = self._found.best
         note = {"best": number(self._found.score(best))} if best else {}
-        return note | {"at work": ", ".join(f"{share:.0%}" for share in work.shares) or "none"}
+        return note | {"at work": ", ".join(percent(share, 2) for share in work.shares) or "none"}
 
 
 class _Work:

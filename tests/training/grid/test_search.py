@@ -163,7 +163,7 @@ def test_more_values_and_more_restarts_make_only_the_new_runs(grid, capsys):
     capsys.readouterr()
     grid.run(grid="learning_rate=1e-5;train_batch_size=4", restarts=1)
     assert len(Child.made) == 13
-    assert "12 more run(s) of earlier starts count, too." in capsys.readouterr().out
+    assert "Runs of earlier starts, which count too: 12" in capsys.readouterr().out
     assert grid.results["best"] == NAMES[2]
 
 
