@@ -246,3 +246,66 @@ def test_an_epoch_s_last_row_for_more_replicas_than_rows():
         [0],
         [0],
     ]
+
+
+def grouped(sizes, lengths):
+    """Rows of those numbers of sequences, all sequences of a row equally long."""
+    word_ids = [[1] * t for size, t in zip(sizes, lengths, strict=True) for _ in range(size)]
+    return Rows(word_ids, word_ids, {}, np.array(sizes))
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_micro_batches_hold_as_many_sequences_whatever_rows_have(replicas):
+    """No more sequences than 4 micro-batches of single sequences have; else a row by itself."""
+    rng = np.random.default_rng(7)
+    for num_rows in (1, 5, 31):
+        sizes, lengths = rng.integers(1, 7, num_rows), rng.integers(3, 12, num_rows)
+        shares = batching.share_out_sequences(lengths, sizes, replicas, 4)
+        assert len({len(share) for share in shares}) == 1, "equally many on each replica"
+        everything = [int(row) for share in shares for rows in share for row in rows]
+        assert sorted(everything) == list(range(num_rows))
+        room = -(-len(range(0, num_rows, replicas)) // 4)
+        for micro_batch in (each for share in shares for each in share if len(each)):
+            num_sequences = len(micro_batch) * sizes[micro_batch].max()
+            assert num_sequences <= room or len(micro_batch) == 1
+
+
+def test_micro_batches_of_rows_of_sequences_have_the_least_padding():
+    """Of all ways to cut the sorted rows into as many, compared one by one."""
+    sizes, lengths = np.array([1, 1, 1, 1, 2, 2]), np.array([3, 9, 4, 5, 7, 3])
+
+    def positions(cut):
+        return sum(len(rows) * sizes[rows].max() * lengths[rows].max() for rows in cut)
+
+    (cut,) = batching.share_out_sequences(lengths, sizes, 1, 2)
+    cut = [rows for rows in cut if len(rows)]
+    order = np.lexsort((lengths, sizes))
+    ways = []
+    for bounds in itertools.combinations(range(1, 6), len(cut) - 1):
+        way = np.split(order, bounds)
+        if all(len(rows) * sizes[rows].max() <= 3 or len(rows) == 1 for rows in way):
+            ways.append(positions(way))
+    assert len(cut) == 4 and positions(cut) == min(ways)
+
+
+def test_choices_are_cut_as_rows_are():
+    """All rows have as many sequences: their number changes nothing."""
+    lengths = [3, 9, 4, 5, 7, 3]
+    arguments = {"batch_size": 6, "random_seed": 1, "replicas": 1, "num_micro_batches": 2}
+    with_choices = next(
+        batching.training_batches(grouped([3] * 6, lengths), **arguments, first_step=0)
+    )
+    single = next(batching.training_batches(grouped([1] * 6, lengths), **arguments, first_step=0))
+    numbers = [
+        [each[features.ROW_NUMBERS].tolist() for each in b[0]] for b in (with_choices, single)
+    ]
+    assert numbers[0] == numbers[1]
+    assert with_choices[0][0]["input_word_ids"].shape[1] == 3
+
+
+def test_batches_of_predictions_hold_as_many_sequences():
+    rows_of_sequences = grouped([1, 5, 2, 2, 1, 1, 9], [3, 4, 5, 6, 7, 8, 9])
+    found = [batch.tolist() for batch in batching.prediction_batches(rows_of_sequences, 4)]
+    assert found == [[6], [1], [3, 2], [5, 4, 0]]
+    alike = grouped([2] * 3, [3, 5, 4])
+    assert [b.tolist() for b in batching.prediction_batches(alike, 2)] == [[1, 2], [0]]

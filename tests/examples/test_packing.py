@@ -70,3 +70,56 @@ def test_check_length():
         packing.check_length(18, config, shortest=5)
     with pytest.raises(InputError, match="--max_seq_length=4 leaves no room.* at least 5"):
         packing.check_length(4, config, shortest=5)
+
+
+WINDOWS = packing.Windows(max_windows=9, stride=2)
+
+
+def test_windows_of_one_text_overlap_and_leave_nothing_out():
+    rows, left = packing.pack_windows([5, 6, 7, 8, 9], None, VOCABULARY, 5, WINDOWS)
+    assert rows == [
+        ([3, 5, 6, 7, 2], [0] * 5),
+        ([3, 7, 8, 9, 2], [0] * 5),
+    ]
+    assert left == 0
+
+
+def test_windows_move_over_the_longer_text_of_a_pair():
+    second, _ = packing.pack_windows([5], [6, 7, 8, 9], VOCABULARY, 6, WINDOWS)
+    assert [row for row, _ in second] == [[3, 5, 2, 6, 7, 2], [3, 5, 2, 8, 9, 2]]
+    assert second[0][1] == [0, 0, 0, 1, 1, 1]
+    first, _ = packing.pack_windows([6, 7, 8, 9], [5], VOCABULARY, 6, WINDOWS)
+    assert [row for row, _ in first] == [[3, 6, 7, 2, 5, 2], [3, 8, 9, 2, 5, 2]]
+    assert first[0][1] == [0, 0, 0, 0, 1, 1]
+
+
+def test_the_shorter_text_has_half_of_the_room_at_most():
+    rows, _ = packing.pack_windows([5] * 6, [6] * 7, VOCABULARY, 10, packing.Windows(9))
+    assert [word_ids.count(5) for word_ids, _ in rows] == [3, 3, 3]
+    assert [word_ids.count(6) for word_ids, _ in rows] == [4, 4, 3]
+    assert rows[0][1] == [0] * 5 + [1] * 5
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 30])
+@pytest.mark.parametrize("stride", [None, 1, 5, 99])
+def test_windows_of_every_length_and_stride(length, stride):
+    """Every token is in one, no two are farther apart than the stride, all but the last full."""
+    room = 8
+    spans = packing.Windows(99, stride).spans(length, room)
+    covered = {token for start, end in spans for token in range(start, end)}
+    assert covered == set(range(length))
+    steps = {after[0] - before[0] for before, after in itertools.pairwise(spans)}
+    assert steps <= {min(stride or room // 2, room)}
+    assert all(end - start == room for start, end in spans[:-1])
+    assert len(spans) == 1 or spans[-2][1] < length, "the last one adds tokens"
+
+
+def test_what_follows_the_last_window_is_counted():
+    rows, left = packing.pack_windows([5] * 20, None, VOCABULARY, 6, packing.Windows(3, 4))
+    assert len(rows) == 3 and left == 20 - 12
+
+
+@pytest.mark.parametrize("text_b", [None, [7, 8]])
+def test_a_text_that_fits_is_packed_as_without_windows(text_b):
+    rows, left = packing.pack_windows([5, 6], text_b, VOCABULARY, 9, WINDOWS)
+    assert rows == [packing.pack([5, 6], text_b, VOCABULARY, 9)] and left == 0

@@ -268,3 +268,57 @@ def test_the_later_models_train_and_come_back_from_their_config(make):
     copy = make.from_config(model.get_config())
     copy.set_weights(model.get_weights())
     np.testing.assert_array_equal(copy(batch)["logits"], model(batch)["logits"])
+
+
+def windows(sizes, seed=3):
+    """Inputs [B W T] of texts that have these numbers of windows, of different lengths."""
+    rng = np.random.default_rng(seed)
+    shape = (len(sizes), max(sizes), T)
+    lengths = np.where(
+        np.arange(shape[1]) < np.array(sizes)[:, None], rng.integers(3, T, shape[:2]), 0
+    )
+    return {
+        "input_word_ids": rng.integers(0, V, shape, dtype=np.int32),
+        "input_mask": (np.arange(T) < lengths[:, :, None]).astype(np.int32),
+        "input_type_ids": rng.integers(0, 2, shape, dtype=np.int32),
+    }
+
+
+@pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
+def test_logits_of_windows_are_pooled_over_those_that_exist(pooling, pool):
+    sizes = (3, 1, 2)
+    model = harness.randomize(models.ClassifierModel(harness.config(), C, window_pooling=pooling))
+    batch = windows(sizes)
+    found = model(batch)["logits"]
+    for row, size in enumerate(sizes):
+        single = {name: ids[row, :size] for name, ids in batch.items()}
+        wanted = pool(np.asarray(model(single)["logits"]), axis=0)
+        np.testing.assert_allclose(found[row], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_of_windows_does_not_depend_on_the_other_rows():
+    model = harness.randomize(models.ClassifierModel(harness.config(), C))
+    batch, seed, numbers = windows((3, 1, 2)), tf.constant([1, 2]), np.array([4, 0, 7], np.int32)
+    with dropout.step_seed(seed, tf.constant(numbers)):
+        together = np.asarray(model(batch, training=True)["logits"])
+    for row, size in ((1, 1), (2, 2)):
+        alone = {name: ids[row : row + 1, :size] for name, ids in batch.items()}
+        with dropout.step_seed(seed, tf.constant(numbers[row : row + 1])):
+            logits = model(alone, training=True)["logits"]
+        np.testing.assert_allclose(logits[0], together[row], rtol=1e-5, atol=1e-6)
+    assert np.abs(together - np.asarray(model(batch)["logits"])).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    "make", [MAKERS["classification"], models.MultipleChoiceModel], ids=["windows", "choices"]
+)
+def test_hidden_states_are_given_on_demand(make):
+    model = harness.randomize(make(harness.config()))
+    batch = windows((2, 1))
+    assert model(batch).keys() == {"logits"}
+    model.gives_hidden_states = True
+    hidden = np.asarray(model(batch)["sequence_output"])
+    assert hidden.shape == (2, 2, T, harness.H)
+    single = {name: ids[0] for name, ids in batch.items()}
+    wanted = model.encoder(single)["sequence_output"]
+    np.testing.assert_allclose(hidden[0], wanted, rtol=1e-5, atol=1e-6)
