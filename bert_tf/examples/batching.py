@@ -83,7 +83,7 @@ def _relative_sizes(rows: Rows) -> Ints | None:
 
     A batch of rows with windows takes memory for each window; choices are the same for every row.
     """
-    sizes = rows.group_sizes
+    sizes = rows.sequence_counts
     if sizes is None or len(set(sizes.tolist())) == 1:
         return None
     return -(-sizes // sizes.min())

@@ -90,6 +90,11 @@ class Rows:
         return ()
 
     @property
+    def sequence_counts(self) -> Ints | None:
+        """[N], sequences of each row; None: a row is one sequence."""
+        return self.group_sizes
+
+    @property
     def num_sequences(self) -> int | None:
         """W, the most sequences that a row has; None: a row is one sequence."""
         return None if self.group_sizes is None else int(self.group_sizes.max(initial=1))

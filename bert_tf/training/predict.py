@@ -77,7 +77,7 @@ class Predictor:
         is_new = graph.experimental_get_tracing_count() == 0
         first = "compiling the model" if is_new else ""
         with Progress(label, len(rows), "examples", first=first) as progress:
-            for indices in batching.length_batches(rows.lengths, batch_size):
+            for indices in batching.prediction_batches(rows, batch_size):
                 batch = self._padded(unlabelled.batch(indices), batch_size, rows.num_sequences)
                 outputs = graph(batch)
                 count = len(indices)
@@ -151,7 +151,7 @@ class Predictor:
             for axis, size in enumerate(values.shape)
         ]
         shape = [self._num_replicas, sizes[0] // self._num_replicas, *sizes[1:]]
-        return tf.reshape(values, shape)[number]
+        return tf.gather(tf.reshape(values, shape), number)
 
     def _local(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """What the replicas of this process give, one after the other."""

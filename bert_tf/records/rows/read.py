@@ -63,6 +63,11 @@ class RecordRows(Rows):
         return self._index["length"].astype(np.int64)
 
     @property
+    def sequence_counts(self) -> Ints | None:
+        """See `Rows.sequence_counts`."""
+        return self._index["num_sequences"].astype(np.int64) if self.num_sequences else None
+
+    @property
     def num_sequences(self) -> int | None:
         """See `Rows.num_sequences`."""
         return self.description.num_sequences
