@@ -9,6 +9,7 @@ grid. Files next to `runs`:
 """
 
 import dataclasses
+import decimal
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from bert_tf.options.grid import Value
 RUNS = "runs"
 _FILE = "grid.json"
 _SEED = "seed"
+_SMALL, _LARGE = 1e-3, 1e15  # numbers between them have no exponent, as in `formatting`
 
 Options = TypeVar("Options")
 
@@ -49,11 +51,12 @@ def named(values: Mapping[str, Value]) -> str:
 
 
 def as_text(value: Value) -> str:
-    """A value in few characters, with all its digits: "3e-5", "3", "true"."""
+    """A value in few characters, with all its digits: "3e-5", "0.1", "3", "true"."""
     if not isinstance(value, float):
         return flagging.as_text(value)
-    mantissa, exponent, power = repr(value).partition("e")
-    return mantissa.removesuffix(".0") + (f"{exponent}{int(power)}" if exponent else "")
+    if value == 0 or _SMALL <= abs(value) < _LARGE:
+        return repr(value).removesuffix(".0")
+    return f"{decimal.Decimal(repr(value)):e}".replace("e+", "e")
 
 
 def runs(options: Any) -> list[PlannedRun]:

@@ -38,7 +38,16 @@ def test_names_tell_values_and_not_how_they_were_written(make):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3e-5, "3e-5"), (2.5e-5, "2.5e-5"), (1e-4, "0.0001"), (3.0, "3"), (0.5, "0.5"), (16, "16")]
+    [
+        (3e-5, "3e-5"),
+        (2.5e-5, "2.5e-5"),
+        (1e-4, "1e-4"),
+        (0.001, "0.001"),
+        (0.0, "0"),
+        (3.0, "3"),
+        (0.5, "0.5"),
+        (16, "16"),
+    ]
     + [(True, "true"), ("lamb", "lamb"), (1e22, "1e22"), (1.23456789e-5, "1.23456789e-5")],
 )
 def test_values_as_text_keep_every_digit(value, text):

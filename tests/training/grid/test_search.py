@@ -19,7 +19,7 @@ GRID = "learning_rate=1e-4,3e-3;train_batch_size=4"
 NAMES = [
     f"learning_rate={rate},train_batch_size=4,seed={seed}"
     for seed in (1, 2)
-    for rate in ("0.0001", "0.003")
+    for rate in ("1e-4", "0.003")
 ]
 ACCURACIES = dict(zip(NAMES, (0.5, 0.625, 0.875, 0.75), strict=True))
 
