@@ -4,6 +4,7 @@ Files in `--output_dir` in addition to those of a model directory:
 
     eval_results.txt    metrics of the last and of the best weights on the dev set
     report.html         curves of the training, metrics and mistakes on the dev set
+    evaluation.json     what the report shows of the answers on the dev set
     test_results.tsv    probability of each label for each row of the test set, as released
     predictions.tsv     the same rows with id and predicted label, under a header
     test_scores.txt     metrics of the best weights on test sets that have labels
@@ -22,6 +23,7 @@ from bert_tf.training.classifier_data import ClassifierData, Labelled
 from bert_tf.training.distillation.run import objective_and_rows
 from bert_tf.training.frozen.run import with_vectors
 from bert_tf.training.inputs import announce
+from bert_tf.training.monitoring import evaluation_file
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.predict import Predictor
 from bert_tf.training.resume import full_disk
@@ -70,6 +72,7 @@ def _use_trained(given: ClassifierData, strategy: tf.distribute.Strategy) -> Non
             results |= weights.results(found.metrics, "eval_")
     if results:
         finetune.write_results(options.output_dir, results)
+        evaluation_file.write(options.output_dir, weights.step, found)  # the best come last
     if options.do_predict:
         _predict(task, predictor, data["test"], options)
 
