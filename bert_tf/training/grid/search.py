@@ -7,6 +7,7 @@ command tries it again.
 
 import dataclasses
 import functools
+import json
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bert_tf import files, flagging
-from bert_tf.errors import UnfinishedError
+from bert_tf.errors import InputError, UnfinishedError
 from bert_tf.formatting import duration, number, percent
 from bert_tf.progress import Progress
 from bert_tf.training.grid import best_model, children, plan, results
@@ -54,6 +55,7 @@ def run(options: Any, script: Script) -> None:
       UnfinishedError: some of the runs failed.
       Interrupted: the process was told to end; every run has saved its state.
     """
+    _refuse_cluster(os.environ.get("TF_CONFIG", ""))
     files.require_writable_directory(options.output_dir, "--output_dir")
     plan.claim(options, script.command)
     planned = plan.runs(options)
@@ -72,6 +74,20 @@ def run(options: Any, script: Script) -> None:
         _finish(options, script, found)
     finally:
         lock.release()
+
+
+def _refuse_cluster(tf_config: str) -> None:
+    """Refuses several processes that train together: each of them would make the grid."""
+    try:
+        cluster = json.loads(tf_config or "{}")["cluster"]
+        num_workers = sum(len(cluster.get(kind, ())) for kind in ("chief", "worker"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return  # none, or a wrong one, which the runs refuse
+    if num_workers > 1:
+        raise InputError(
+            "--grid and --restarts work on one machine, and the environment variable TF_CONFIG "
+            f"names {num_workers}. Unset it; --parallel_runs uses several GPUs of a machine."
+        )
 
 
 def _start(options: Any, script: Script, planned: Sequence[PlannedRun], num_todo: int) -> None:

@@ -125,6 +125,17 @@ def test_wrong_data_is_refused_before_anything_is_written(grid):
     assert Child.made == [] and not grid.path.exists()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_process_makes_a_grid(grid, monkeypatch, workers):
+    cluster = {"cluster": {"worker": [f"host{i}:1" for i in range(workers)]}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
+    if workers == 1:
+        grid.run()
+    else:
+        with pytest.raises(InputError, match="TF_CONFIG names 2. Unset it"):
+            grid.run()
+
+
 def test_a_failed_run_does_not_end_the_others_and_is_tried_again(grid, capsys):
     Child.fails = {NAMES[2]}
     with pytest.raises(UnfinishedError, match=f"1 of 4 runs failed: {NAMES[2]}.*tries them again"):
