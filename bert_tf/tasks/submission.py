@@ -4,6 +4,7 @@ The server takes a zip file with a TSV file for each task, of the header `index<
 and a row for each row of the task's test set (gluebenchmark.com, section FAQ).
 """
 
+import contextlib
 import math
 import os
 import zipfile
@@ -116,7 +117,7 @@ def _found(options: Submission) -> dict[ServerFile, str]:
     """The paths of the predictions for each file of the server."""
     found: dict[ServerFile, str] = {}
     for task, directory in options.directories:
-        for file, path in _predicted(registry.get(task).name if task else "", directory).items():
+        for file, path in _predicted(task, directory).items():
             if file in found:
                 raise InputError(
                     f"{found[file]} and {path} are both predictions for {file.name}; leave out "
@@ -133,6 +134,8 @@ def _predicted(task: str, directory: str) -> dict[ServerFile, str]:
       task: "" if the model in the directory is to say it.
     """
     task = task or _trained_task(directory)
+    with contextlib.suppress(InputError):  # a task of the user's own
+        task = registry.get(task).name
     wanted = {
         file: os.path.join(directory, file.source) for file in SERVER_FILES if file.task == task
     }

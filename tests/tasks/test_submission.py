@@ -87,7 +87,7 @@ def test_mnli_gives_two_files_and_its_model_a_third(output_dir, options, tmp_pat
     parts = submission.collect(options(mnli, f"AX={predicted}/"))
     assert [part.file.name for part in parts] == ["MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"]
     assert [len(part.rows) for part in parts] == [9796, 9847, 1104]
-    with pytest.raises(InputError, match="Unknown task 'axe'"):
+    with pytest.raises(InputError, match="of task axe, which is not one of GLUE"):
         submission.collect(options(f"axe={predicted}"))
 
 
