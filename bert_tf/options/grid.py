@@ -35,7 +35,7 @@ HOW_IT_RUNS = frozenset(
     "save_checkpoints_steps iterations_per_loop keep_training_state log_steps random_seed "
     "grid restarts parallel_runs keep_all_runs num_micro_batches distribution_strategy use_tpu "
     "tpu_name tpu_zone gcp_project master num_tpu_cores jit_compile length_buckets "
-    "verbose_logging".split()
+    "stream_records verbose_logging".split()
 )
 # Options that say what is learned and measured: runs with different ones cannot be compared.
 _WHAT_IS_LEARNED = frozenset(
