@@ -2,6 +2,8 @@
 
 import abc
 import dataclasses
+import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -86,13 +88,22 @@ class Layout(abc.ABC, Generic[AnyExample]):
         Raises:
           InputError: see `formats.read`.
         """
-        wanted = [*columns, *flat(self.set_column)]
-        table = formats.read(path, wanted, self.dialect, is_quiet)
+        wanted = (*columns, *flat(self.set_column))
         if self.set_column is None or not self.set_name:
-            return table
+            return formats.read(path, wanted, self.dialect, is_quiet)
+        modified = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+        table = _table_of_sets(path, modified, wanted, self.dialect)
         cell = Cells(table).texts(self.set_column)
         rows = [row for row in table.rows if cell(row) == self.set_name]
         return dataclasses.replace(table, rows=rows)
+
+
+@functools.lru_cache(maxsize=1)
+def _table_of_sets(
+    path: str, modified: int, columns: tuple[Column, ...], dialect: Dialect
+) -> Table:
+    """A table that is read for one set after the other; `modified` makes a changed file another."""
+    return formats.read(path, columns, dialect)
 
 
 def read_all(

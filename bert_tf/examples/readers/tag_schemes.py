@@ -69,30 +69,32 @@ def _from_iob1(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked_iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    before, open_type = "the first word", ""
+    open_type = ""
     for index, tag in enumerate(tags):
         letter, entity = _split(index, tag, "iob2", "BI")
         if letter == "I" and entity != open_type:
+            where = f"behind {tags[index - 1]}" if index else "at the first word"
             raise TagError(
                 index,
-                f"tag {tag!r} goes on with an entity that is not open (before it: {before}); in "
-                f"IOB2 an entity begins with B-{entity}. If the file is IOB1, where entities begin "
-                'with I-, set the scheme "iob1"',
+                f"tag {tag!r} {where} goes on with an entity that is not open; in IOB2 an entity "
+                f"begins with B-{entity}. If the file is IOB1, where entities begin with I-, set "
+                'the scheme "iob1"',
             )
-        before, open_type = tag, entity
+        open_type = entity
     return tuple(tags)
 
 
 def _from_ends(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     letters = _LETTERS[scheme]
-    found, open_type, before = [], "", "the first word"
+    found, open_type = [], ""
     for index, tag in enumerate(tags):
         letter, entity = _split(index, tag, scheme, "".join(letters))
         what = letters.get(letter, "")
         if (what in ("I", "E")) != bool(open_type) or (open_type and entity != open_type):
-            raise TagError(index, f"tag {tag!r} cannot follow {before} in the scheme {scheme}")
+            where = f"follow {tags[index - 1]!r}" if index else "be the first"
+            raise TagError(index, f"tag {tag!r} cannot {where} in the scheme {scheme}")
         found.append(tag if not what else f"{'B' if what in 'BS' else 'I'}-{entity}")
-        open_type, before = entity if what in ("B", "I") else "", repr(tag)
+        open_type = entity if what in ("B", "I") else ""
     if open_type:
         raise TagError(
             len(tags) - 1, f"the entity {open_type} has no end in the scheme {scheme} ({tags[-1]})"

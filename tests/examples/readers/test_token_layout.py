@@ -57,7 +57,7 @@ def test_as_many_words_around_as_a_row_can_take(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("A B-P\nB O\n\nC O\nD I-P\n", "line 5: tag 'I-P' goes on with an entity that is not open"),
+        ("A B-P\nB O\n\nC O\nD I-P\n", "line 5: tag 'I-P' behind O goes on with an entity"),
         ("A B-P\nB O\n\nC B-X\n", "line 4: label 'B-X' is unknown; known: O, B-P, I-P"),
         ("A B-P\nB\n", "line 2: a word without a tag"),
     ],
@@ -95,7 +95,7 @@ def test_words_of_a_csv_cell_are_separated_by_spaces(tmp_path):
     [
         ('"tokens": ["A", "B"], "ner": ["O"]', "line 1: 2 words and 1 tags found"),
         ('"tokens": [], "ner": []', "line 1: the sentence has no word"),
-        ('"tokens": ["A"], "ner": ["I-P"]', "line 1: word 1: tag 'I-P' goes on"),
+        ('"tokens": ["A"], "ner": ["I-P"]', "line 1: word 1: tag 'I-P' at the first word goes on"),
         ('"tokens": 7, "ner": ["O"]', "line 1: column 'tokens': a list was wanted, 7 was found"),
         ('"tokens": ["A"], "tags": ["O"]', "the rows have no column 'ner'"),
     ],
