@@ -29,7 +29,7 @@ class LayerMix(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.mix = self.add_weight(name="mix", shape=(input_shape[-2],), initializer="zeros")
-        self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
+        self.scale = self.add_weight(name="scale", shape=(1,), initializer="ones")
 
     def call(self, vectors: Tensor) -> Tensor:
         shares = ops.softmax(self.mix) * self.scale  # [L]

@@ -53,7 +53,7 @@ def test_a_bilstm_on_frozen_layers():
     cells = 2 * [(6, 20), (5, 20)] + 2 * [(10, 20), (5, 20)]  # two layers in two directions
     assert sorted(s for s, group in found if group.decays) == sorted([*cells, (10, 3)])
     assert {group.num_blocks for shape, group in found if shape[1:] == (20,)} == {4}
-    assert sorted(s for s, group in found if not group.decays) == [(), (2,), (3,), *4 * [(20,)]]
+    assert sorted(s for s, group in found if not group.decays) == [(1,), (2,), (3,), *4 * [(20,)]]
 
 
 def test_a_name_does_not_matter():
