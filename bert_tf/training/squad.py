@@ -13,6 +13,7 @@ import tensorflow as tf
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.scoring import details
 from bert_tf.training import finetune, setup, squad_data, trained_weights
 from bert_tf.training.inputs import announce
 from bert_tf.training.monitoring.scores import Scores
@@ -67,7 +68,9 @@ def _predict(questions: Questions, batch_size: int, predictor: Predictor) -> lis
 
 def _evaluate(questions: Questions, batch_size: int, predictor: Predictor) -> Evaluation:
     """The official metrics of the model's predictions, in percent."""
-    return Evaluation(questions.score(_predict(questions, batch_size, predictor)))
+    predictions = _predict(questions, batch_size, predictor)
+    tables = details.of_questions(questions.examples, predictions)
+    return Evaluation(questions.score(predictions), tables=tables)
 
 
 def _answer(given: SquadData, questions: Questions, strategy: tf.distribute.Strategy) -> None:
