@@ -24,8 +24,6 @@ from bert_tf.tasks.class_weights import BALANCED
 from bert_tf.tasks.task import OWN_FILES, Task
 
 SPLITS = ("train", "dev", "test")
-_KINDS = tuple(kind.name for kind in kinds.KINDS.values() if kind.task)
-_TEXT_KINDS = ("classify", "regress", "multi_label")
 # CoNLL files have no ending of their own.
 _CONLL_ENDINGS = (".conll", ".txt", ".iob", ".bio", ".tsv", "")
 Value = TypeVar("Value")
@@ -138,6 +136,7 @@ KEYS_OF_KIND: Mapping[str, Readers] = {
         "first_label": _first_label,
     },
 }
+_KINDS = tuple(KEYS_OF_KIND)
 # Keys that name columns of all files, of those with labels, and of training and dev files.
 _COLUMNS = ("text", "text_b", "id", "words", "document", "context", "choices", "stem")
 _LABEL_COLUMNS = ("label", "tags", "right_choice")

@@ -52,7 +52,7 @@ FIXTURES = {
     },
     "qqp": {
         "train.tsv": "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
-        "31\t1\t2\tWhy is tea hot?\tWhat makes tea hot?\t1\n32\t3\t4\tWho?\tWhy?\t0\n",
+        '31\t1\t2\t"Why is "tea" hot?\tWhat makes tea hot?\t1\n32\t3\t4\tWho?\tWhy?\t0\n',
         "dev.tsv": "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
         "33\t5\t6\tWhere is it?\tWhen is it?\t0\n34\t7\t8\tIs it far?\tHow far is it?\t1\n",
         "test.tsv": "id\tquestion1\tquestion2\n0\tWhat now?\tWhat next?\n1\tHow?\tWhy?\n",
@@ -128,7 +128,7 @@ FIRST = {
         "test": [("0", "He waves.", "He greets.", None)],
     },
     "qqp": {
-        "train": [("0", "Why is tea hot?", "What makes tea hot?", "1")],
+        "train": [("0", '"Why is "tea" hot?', "What makes tea hot?", "1")],
         "dev": [("0", "Where is it?", "When is it?", "0")],
         "test": [("0", "What now?", "What next?", None)],
     },
