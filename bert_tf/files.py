@@ -4,12 +4,13 @@ import contextlib
 import errno
 import fcntl
 import glob
+import hashlib
 import os
 import pathlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from bert_tf.errors import DiskFullError, InputError
 
@@ -123,6 +124,16 @@ def replacing(path: StrPath, flushes: bool = True) -> Iterator[str]:
             raise
     if flushes:
         _flush_names(directory)
+
+
+def digest(directory: StrPath, paths: Iterable[str]) -> str:
+    """sha256 over the names in `directory` and the bytes of files, whatever their order."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        with open(path, "rb") as file:
+            of_file = hashlib.file_digest(file, "sha256").digest()
+        total.update(os.path.relpath(path, directory).encode() + of_file)
+    return total.hexdigest()
 
 
 @contextlib.contextmanager

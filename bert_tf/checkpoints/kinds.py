@@ -29,6 +29,7 @@ class Kind:
       keeps_head: whether training starts from the head that a checkpoint holds, if it holds one.
       settings: keys that `ModelMetadata.settings` may have.
       model_settings: those of them that are arguments of its model's class.
+      activation: what makes an answer of its logits: softmax over the last axis, sigmoid, linear.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Kind:
     keeps_head: bool = False
     settings: tuple[str, ...] = ()
     model_settings: tuple[str, ...] = ()
+    activation: str = "softmax"
 
     @property
     def skipped_heads(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ _ALL = (
         reads_pooler=True,
         settings=_WINDOWS,
         model_settings=_POOLING,
+        activation="sigmoid",
     ),
     Kind(
         "regress",
@@ -101,6 +104,7 @@ _ALL = (
         reads_pooler=True,
         settings=_WINDOWS,
         model_settings=_POOLING,
+        activation="linear",
     ),
     Kind(
         "span", "Question answering", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True

@@ -33,6 +33,8 @@ VOCAB_FILE = "vocab.txt"
 WEIGHTS_PREFIX = "bert_model.ckpt"
 
 _METADATA_FILE = "model.json"
+# The setting of an ensemble: from the directory of each member, in its own, to the digest of it.
+MEMBERS = "members"
 # Keys of model.json that are left out where they have these values.
 _OPTIONAL: dict[str, Any] = {"feature_based": "", "lstm_units": 0, "settings": {}}
 
@@ -52,7 +54,7 @@ class ModelMetadata:
         every other model.
       lstm_units: of the BiLSTM in each direction; 0 without one.
       settings: what else the rows and the model are made from, such as the windows of long texts,
-        by the names of the flags; keys as `Kind.settings`.
+        by the names of the flags; keys as `Kind.settings`, and `MEMBERS` of an ensemble.
     """
 
     kind: str
@@ -111,6 +113,31 @@ class ModelDirectory:
         """Path of vocab.txt."""
         return os.path.join(self.path, VOCAB_FILE)
 
+    @property
+    def members(self) -> "list[ModelDirectory]":
+        """The models of an ensemble; [] for any other model.
+
+        Raises:
+          InputError: one of them is damaged.
+        """
+        names = self.metadata.settings.get(MEMBERS, {})
+        return [ModelDirectory.open(os.path.join(self.path, name), "member") for name in names]
+
+    def files(self) -> list[str]:
+        """The files that decide what the model answers."""
+        found = [
+            os.path.join(self.path, name) for name in (CONFIG_FILE, VOCAB_FILE, _METADATA_FILE)
+        ]
+        for member in self.members:
+            found += member.files()
+        weights = self.weights("best")
+        names = sorted(os.listdir(weights)) if os.path.isdir(weights) else []
+        return found + [os.path.join(weights, name) for name in names]
+
+    def digest(self) -> str:
+        """sha256 over `files`: equal for equal models, wherever they lie."""
+        return files.digest(self.path, self.files())
+
     def weights(self, which: str) -> str:
         """Path of the directory with the `"best"` or the `"last"` weights.
 
@@ -127,6 +154,11 @@ class ModelDirectory:
         """
         from bert_tf import checkpoints
 
+        if members := self.members:
+            from bert_tf.modeling.ensemble import EnsembleModel
+
+            models = [member.build_model(which) for member in members]
+            return EnsembleModel(models, KINDS[self.metadata.kind].activation)
         model = new_model(self.config, self.metadata)
         checkpoints.load(model, checkpoints.open_checkpoint(self.weights(which)))
         return model
@@ -164,7 +196,7 @@ def _read_metadata(path: str) -> ModelMetadata:
 
 def _check_settings(path: str, kind: str, settings: Mapping[str, Any]) -> None:
     """Refuses settings that this version would ignore: its answers would be others."""
-    if unknown := settings.keys() - set(KINDS[kind].settings):
+    if unknown := settings.keys() - {*KINDS[kind].settings, MEMBERS}:
         known = ", ".join(KINDS[kind].settings) or "none"
         raise InputError(
             f"{path}: the settings {', '.join(sorted(unknown))} are unknown; those of kind "

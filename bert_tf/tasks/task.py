@@ -19,7 +19,7 @@ import numpy as np
 
 from bert_tf import features
 from bert_tf.checkpoints.kinds import KINDS
-from bert_tf.checkpoints.model_directory import ModelMetadata
+from bert_tf.checkpoints.model_directory import MEMBERS, ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
@@ -157,13 +157,18 @@ class Task(abc.ABC, Generic[AnyExample]):
 
     # The labels of a user's own data.
 
+    @property
+    def needs_labels(self) -> bool:
+        """Whether only the training set tells the labels."""
+        return self.is_own_data and self.is_labelled and not self.labels
+
     def fitted(self, data_dir: str | None) -> Task:
         """This task with what the training file of a user's own data tells; otherwise itself.
 
         Raises:
           InputError: the file is not as wanted, or has fewer than two labels.
         """
-        if not (self.is_own_data and self.is_labelled) or self.labels:
+        if not self.needs_labels:
             return self
         ((set_name, examples), *_) = self.read("train", data_dir, is_quiet=True)
         return self.with_labels_of(examples, self.path("train", data_dir, set_name))
@@ -244,7 +249,7 @@ class Task(abc.ABC, Generic[AnyExample]):
           InputError: they are of another kind of task.
         """
         kind = KINDS[self.kind]
-        for name in settings.keys() - set(kind.settings):
+        for name in settings.keys() - {*kind.settings, MEMBERS}:
             raise InputError(
                 f"--{name}={as_text(settings[name])} is not for task {self.name!r}, which is of "
                 f"kind {kind.title!r}. Leave it out."

@@ -18,7 +18,7 @@ import tensorflow as tf
 from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.task import Task
-from bert_tf.training import classifier_data, finetune, setup, trained_weights
+from bert_tf.training import classifier_data, ensembles, finetune, setup, trained_weights
 from bert_tf.training.classifier_data import ClassifierData, Labelled
 from bert_tf.training.distillation.run import objective_and_rows
 from bert_tf.training.frozen.run import with_vectors
@@ -60,6 +60,7 @@ def run_on(given: ClassifierData) -> None:
 def _use_trained(given: ClassifierData, strategy: tf.distribute.Strategy) -> None:
     """Evaluates weights that are there, unless the training has; predicts with the best ones."""
     options, task, data = given.inputs.options, given.task, given.splits
+    ensembles.write(options, given.directory)
     is_evaluated = options.do_eval and not options.do_train
     scores = Scores(given.directory.path, given.main_metric)
     results: dict[str, float] = {}

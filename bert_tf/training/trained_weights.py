@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from keras import Model
 
-from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory
 from bert_tf.options import FineTuning
 from bert_tf.training import setup
 from bert_tf.training.devices.strategies import of_this_process
@@ -52,8 +52,8 @@ def find(
 ) -> Iterator[Weights]:
     """Loads weights one after the other, and prints which; those to predict with come at the end.
 
-    These are the best ones, or the last ones of a run without a dev set, or else those of
-    --init_checkpoint.
+    These are the best ones, or the last ones of a run without a dev set, those of the members of an
+    ensemble, or else those of --init_checkpoint.
 
     Args:
       scores: of the training in the directory.
@@ -63,6 +63,10 @@ def find(
     Raises:
       InputError: see `setup.trained_model`.
     """
+    if count := len(directory.metadata.settings.get(MEMBERS, {})):
+        print(f"Weights: those of the {count} models in {directory.path}", flush=True)
+        yield Weights(_on_devices(inputs, strategy, directory.build_model), 0, True, False)
+        return
     has_last, has_best = (
         os.path.isdir(os.path.join(directory.path, which)) for which in ("last", "best")
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_tf import features, files
-from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows, Values
@@ -66,12 +66,7 @@ class Teacher(abc.ABC):
 
     def digest(self) -> str:
         """sha256 over its files; equal for equal answers, wherever they lie."""
-        digest = hashlib.sha256()
-        for path in sorted(self.files()):
-            digest.update(os.path.relpath(path, self.path).encode())
-            with open(path, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        return digest.hexdigest()
+        return files.digest(self.path, self.files())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +96,7 @@ class TrainedTeacher(Teacher):
 
     def _differences_of_states(self, inputs: Inputs[TextClassification]) -> list[str]:
         config, found = self.directory.config, []
-        if "members" in self.directory.metadata.settings:
+        if MEMBERS in self.directory.metadata.settings:
             found.append("--distillation_alpha_cos needs one model, and it is an ensemble")
         if config.hidden_size != inputs.config.hidden_size:
             found.append(
@@ -135,11 +130,7 @@ class TrainedTeacher(Teacher):
 
     def files(self) -> Iterable[str]:
         """See `Teacher`."""
-        yield self.directory.vocab_file
-        for name in ("bert_config.json", "model.json"):
-            yield os.path.join(self.path, name)
-        for directory in (self.directory.weights("best"), os.path.join(self.path, "members")):
-            yield from _files_in(directory)
+        return self.directory.files()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +187,8 @@ class ExportedTeacher(Teacher):
 
     def files(self) -> Iterable[str]:
         """See `Teacher`."""
-        return _files_in(self.path)
+        for parent, _, names in os.walk(self.path):
+            yield from (os.path.join(parent, name) for name in names)
 
 
 def open_teacher(path: str) -> Teacher:
@@ -268,8 +260,3 @@ def _write(path: str, key: str, found: Mapping[str, Values]) -> None:
     }
     with files.replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, key=np.array(key), **arrays)
-
-
-def _files_in(directory: str) -> Iterable[str]:
-    for parent, _, names in os.walk(directory):
-        yield from (os.path.join(parent, name) for name in names)
