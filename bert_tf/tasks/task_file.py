@@ -122,8 +122,8 @@ KEYS_OF_KIND: Mapping[str, Readers] = {
         "labels": _texts,
         "class_weights": _class_weights,
     },
-    "regress": {**_TEXTS, "label": _column, "value_range": _range},
     "multi_label": {**_TEXTS, "label": _columns, "labels": _texts, "label_separator": _text},
+    "regress": {**_TEXTS, "label": _column, "value_range": _range},
     "tag": {
         **dict.fromkeys(("words", "tags", "document"), _column),
         "labels": _texts,
