@@ -54,6 +54,13 @@ def folder(tmp_path_factory):
     (folder / "empty").mkdir()
     (folder / "squad.json").write_text("{")
     (folder / "own.csv").write_text("words,label\na,1\nb,2\n")
+    (folder / "key.toml").write_text('kind = "classify"\ntexts = "words"\n')
+    (folder / "tags.toml").write_text('kind = "tag"\ntrain = "tags.conll"\n')
+    (folder / "tags.conll").write_text("a O\n\nb O\na I-PER\n")
+    (folder / "why.toml").write_text(
+        'kind = "choice"\ntrain = "why.jsonl"\ncontext = "c"\nchoices = "d"\n'
+    )
+    (folder / "why.jsonl").write_text('{"c": "a", "d": ["b"], "label": 0}\n')
     other = folder / "other" / "training"
     other.mkdir(parents=True)
     (other / "identity.json").write_text(json.dumps({"learning_rate": 1e-3, "examples": "x"}))
@@ -86,6 +93,21 @@ def cases(folder):
             "classify",
             training | {"train_file": f"{folder}/own.csv", "text_column": "text"},
             "the header has no column 'text'; it has words, label. Name the column of the text",
+        ),
+        (
+            "classify",
+            training | {"task_file": f"{folder}/key.toml"},
+            "key.toml: the key texts is unknown for kind = 'classify'. Did you mean text?",
+        ),
+        (
+            "classify",
+            training | {"task_file": f"{folder}/tags.toml"},
+            "tags.conll, line 4: tag 'I-PER' behind O goes on with an entity that is not open",
+        ),
+        (
+            "classify",
+            training | {"task_file": f"{folder}/why.toml"},
+            "why.jsonl, line 1: 1 choice found, at least 2 wanted",
         ),
         ("squad", squad | {"train_file": nowhere}, "--train_file="),
         ("squad", squad, "squad.json"),
