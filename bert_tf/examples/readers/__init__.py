@@ -4,7 +4,6 @@ A task has a layout (`TextLayout`, `TokenLayout`, `ChoiceLayout`); `layout.read(
 gives the examples of a file.
 """
 
-from bert_tf.examples.labelled import TextExample
 from bert_tf.examples.readers.choice_layout import ChoiceLayout
 from bert_tf.examples.readers.formats import ENDINGS, read_header
 from bert_tf.examples.readers.labels import LabelReader, any_label, number, one_of, several
@@ -18,7 +17,6 @@ __all__ = [
     "Columns",
     "LabelReader",
     "Layout",
-    "TextExample",
     "TextLayout",
     "TokenLayout",
     "any_label",
