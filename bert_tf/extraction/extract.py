@@ -1,6 +1,6 @@
 """`extract_features.py`: a file of texts to a file of vectors.
 
-The input is read in portions that fit into memory. The rows of a portion are sorted by length for
+The input is read in chunks that fit into memory. The rows of a chunk are sorted by length for
 the model, and written in the order of the input.
 """
 
@@ -34,7 +34,7 @@ _FORMATS: dict[str, type[Format]] = {
     "tfrecord": Records,
     "parquet": Parquet,
 }
-# Of a portion. The vectors of 2^15 tokens, four layers 768 wide, take 400 MB.
+# Of a chunk. The vectors of 2^15 tokens, four layers 768 wide, take 400 MB.
 _MAX_BYTES, _MAX_TOKENS = 2**28, 2**18
 
 
@@ -91,11 +91,11 @@ def _extract(
     with Progress(
         "extract", work.survey.num_lines, "texts", done, first="compiling the model"
     ) as progress:
-        for portion in portions(rows, layout, options.batch_size):
-            extracted = _extracted(portion, model, options.batch_size, progress)
-            output.add(output_format.encode(extracted), len(portion))
-            num_tokens += sum(len(row.word_ids) for row in portion)
-            num_cut += sum(row.is_cut for row in portion)
+        for chunk in chunks(rows, layout, options.batch_size):
+            extracted = _extracted(chunk, model, options.batch_size, progress)
+            output.add(output_format.encode(extracted), len(chunk))
+            num_tokens += sum(len(row.word_ids) for row in chunk)
+            num_cut += sum(row.is_cut for row in chunk)
     num_rows = output.num_rows - done
     speed = formatting.rate(num_rows / max(1e-9, time.monotonic() - start), "texts")
     print(f"Extracted: {num_rows:,} texts of {num_tokens:,} tokens, {speed}.", flush=True)
@@ -107,37 +107,37 @@ def _extract(
         )
 
 
-def portions(rows: Iterable[Row], layout: Layout, batch_size: int) -> Iterator[list[Row]]:
-    """Cuts rows into portions whose vectors fit into memory, each of at least one batch.
+def chunks(rows: Iterable[Row], layout: Layout, batch_size: int) -> Iterator[list[Row]]:
+    """Cuts rows into chunks whose vectors fit into memory, each of at least one batch.
 
     Where the cuts are depends on the rows alone, so that a restart repeats every number.
     """
     has_tokens = layout.selection.has_tokens
-    portion: list[Row] = []
+    chunk: list[Row] = []
     num_tokens = num_vectors = 0
     for row in rows:
-        portion.append(row)
+        chunk.append(row)
         num_tokens += len(row.word_ids)
         num_vectors += len(row.word_ids) if has_tokens else 1
         is_full = num_tokens >= _MAX_TOKENS or num_vectors * layout.row_bytes >= _MAX_BYTES
-        if is_full and len(portion) >= batch_size:
-            yield portion
-            portion, num_tokens, num_vectors = [], 0, 0
-    if portion:
-        yield portion
+        if is_full and len(chunk) >= batch_size:
+            yield chunk
+            chunk, num_tokens, num_vectors = [], 0, 0
+    if chunk:
+        yield chunk
 
 
 def _extracted(
-    portion: list[Row], model: VectorModel, batch_size: int, progress: Progress
+    chunk: list[Row], model: VectorModel, batch_size: int, progress: Progress
 ) -> list[Extracted]:
     """The vectors of each row, in the order of the rows."""
-    lengths = np.array([len(row.word_ids) for row in portion])
+    lengths = np.array([len(row.word_ids) for row in chunk])
     vectors: dict[int, np.ndarray] = {}
     for indices in batching.length_batches(lengths, batch_size):
-        batch = [portion[index] for index in indices]
+        batch = [chunk[index] for index in indices]
         inputs = encoder_inputs([row.word_ids for row in batch], [row.type_ids for row in batch])
         for index, found in zip(indices.tolist(), model(inputs), strict=True):
             # [B N H] of vectors for texts, or [B T N H] with padding.
             vectors[index] = found if found.ndim == 2 else found[: lengths[index]]
         progress.advance(len(indices))
-    return [Extracted(row, vectors[index]) for index, row in enumerate(portion)]
+    return [Extracted(row, vectors[index]) for index, row in enumerate(chunk)]

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from bert_tf import files, identity
 from bert_tf.errors import InputError
-from bert_tf.extraction.formats.base import Chunks, Format
+from bert_tf.extraction.formats.base import Appended, Format
 from bert_tf.training.resume import directory_lock
 from bert_tf.training.resume.directory_lock import DirectoryLock
 
@@ -98,13 +98,13 @@ class Unfinished:
             self._streams[name] = open(self._path(name), "ab")  # noqa: SIM115  closed by `close`
         return self._streams[name]
 
-    def _write(self, chunks: Chunks) -> None:
-        for name, data in chunks.items():
+    def _write(self, appended: Appended) -> None:
+        for name, data in appended.items():
             self._open(name).write(data)
 
-    def add(self, chunks: Chunks, num_rows: int) -> None:
+    def add(self, appended: Appended, num_rows: int) -> None:
         """Adds rows to the streams."""
-        self._write(chunks)
+        self._write(appended)
         self.num_rows += num_rows
         if time.monotonic() - self._last_save > _SECONDS_BETWEEN_SAVES:
             self.save()

@@ -88,7 +88,7 @@ def test_the_released_call(given, reference, capfd):
     assert sorted(p.name for p in path.parent.iterdir()) == ["in.txt", "out.jsonl"]
 
 
-def test_portions_give_the_order_of_the_input(given, reference, monkeypatch):
+def test_chunks_give_the_order_of_the_input(given, reference, monkeypatch):
     monkeypatch.setattr(extract, "_MAX_TOKENS", 13)  # of three texts, and of the other two
     path = run(given(output_file=given().output_file.replace("jsonl", "npz"), layers="embeddings"))
     found = np.load(path)
@@ -98,17 +98,17 @@ def test_portions_give_the_order_of_the_input(given, reference, monkeypatch):
     np.testing.assert_allclose(found["values"], wanted, rtol=0, atol=3e-5)
 
 
-def test_a_portion_fits_into_memory_and_has_at_least_a_batch():
+def test_a_chunk_fits_into_memory_and_has_at_least_a_batch():
     rows = [extract.Row(i, [0] * 5, [0] * 5, False) for i in range(11)]
     layout = extract.Layout(inputs.Selection(inputs.layers.parse("-1", 1)), None, 2**22, "float32")
     # A row of 5 vectors of 16 MiB: four of them are more than 2^28 bytes.
-    assert [len(p) for p in extract.portions(rows, layout, 2)] == [4, 4, 3]
-    assert [len(p) for p in extract.portions(rows, layout, 6)] == [6, 5]
+    assert [len(p) for p in extract.chunks(rows, layout, 2)] == [4, 4, 3]
+    assert [len(p) for p in extract.chunks(rows, layout, 6)] == [6, 5]
 
 
 def test_a_killed_extraction_goes_on(given, reference, monkeypatch, capfd):
     path = given().output_file + ".npz"
-    monkeypatch.setattr(extract, "_MAX_TOKENS", 1)  # a portion for each batch
+    monkeypatch.setattr(extract, "_MAX_TOKENS", 1)  # a chunk for each batch
     monkeypatch.setattr(extract.unfinished, "_SECONDS_BETWEEN_SAVES", -1.0)
     add = extract.unfinished.Unfinished.add
 

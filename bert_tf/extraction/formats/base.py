@@ -16,7 +16,7 @@ from bert_tf.extraction.lines import Row
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training.frozen.layers import Selection
 
-Chunks = dict[str, bytes]  # by the name of the stream that they continue
+Appended = dict[str, bytes]  # by the name of the stream that they continue
 
 
 class Extracted(NamedTuple):
@@ -67,12 +67,12 @@ class Format(abc.ABC):
         self.layout = layout
         self.is_compressed = is_compressed
 
-    def start(self) -> Chunks:
+    def start(self) -> Appended:
         """What streams begin with."""
         return {}
 
     @abc.abstractmethod
-    def encode(self, rows: Sequence[Extracted]) -> Chunks:
+    def encode(self, rows: Sequence[Extracted]) -> Appended:
         """What rows add to the streams."""
 
     @abc.abstractmethod

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bert_tf.extraction.formats.base import Chunks, Extracted, Format
+from bert_tf.extraction.formats.base import Appended, Extracted, Format
 
 _DIGITS = 6  # released code
 
@@ -21,7 +21,7 @@ _DIGITS = 6  # released code
 class JsonLines(Format):
     """The released layout, with a list of vectors for each token."""
 
-    def encode(self, rows: Sequence[Extracted]) -> Chunks:
+    def encode(self, rows: Sequence[Extracted]) -> Appended:
         lines = [
             orjson.dumps(
                 self._object(row), option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE

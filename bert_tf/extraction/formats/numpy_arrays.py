@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.extraction.formats.base import Chunks, Extracted, Format
+from bert_tf.extraction.formats.base import Appended, Extracted, Format
 
 _COPY_BYTES = 2**20
 
@@ -24,13 +24,13 @@ _COPY_BYTES = 2**20
 class NumpyArrays(Format):
     """NumPy arrays, uncompressed."""
 
-    def encode(self, rows: Sequence[Extracted]) -> Chunks:
-        chunks = {"values": b"".join(row.vectors.tobytes() for row in rows)}
+    def encode(self, rows: Sequence[Extracted]) -> Appended:
+        appended = {"values": b"".join(row.vectors.tobytes() for row in rows)}
         if self.layout.selection.has_tokens:
             word_ids = [np.array(row.row.word_ids, np.int32) for row in rows]
-            chunks["word_ids"] = b"".join(ids.tobytes() for ids in word_ids)
-            chunks["lengths"] = np.array([len(ids) for ids in word_ids], np.int64).tobytes()
-        return chunks
+            appended["word_ids"] = b"".join(ids.tobytes() for ids in word_ids)
+            appended["lengths"] = np.array([len(ids) for ids in word_ids], np.int64).tobytes()
+        return appended
 
     def finish(self, streams: Mapping[str, str], path: str) -> None:
         """Copies the streams into the file; each is removed when it is copied."""

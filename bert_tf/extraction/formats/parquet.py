@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.extraction.formats.base import Chunks, Extracted, Format
+from bert_tf.extraction.formats.base import Appended, Extracted, Format
 
 
 class Parquet(Format):
     """A Parquet file; until it is complete, a stream in Arrow's format."""
 
-    def start(self) -> Chunks:
+    def start(self) -> Appended:
         return {"rows": self._schema().serialize().to_pybytes()}
 
-    def encode(self, rows: Sequence[Extracted]) -> Chunks:
+    def encode(self, rows: Sequence[Extracted]) -> Appended:
         import pyarrow as pa
 
         columns = [pa.array([each.row.number for each in rows], pa.int64())]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bert_tf import features
-from bert_tf.extraction.formats.base import Chunks, Extracted, Format
+from bert_tf.extraction.formats.base import Appended, Extracted, Format
 from bert_tf.records.build import write
 
 LINE, VALUES = "linex_index", "values"
@@ -25,7 +25,7 @@ _BYTES_LIST, _FLOAT_LIST, _INT64_LIST = _FIRST, _SECOND, _THIRD
 class Records(Format):
     """TFRecords, compressed or not."""
 
-    def encode(self, rows: Sequence[Extracted]) -> Chunks:
+    def encode(self, rows: Sequence[Extracted]) -> Appended:
         records = [self._example(row) for row in rows]
         ends = np.cumsum([len(record) for record in records])
         return {"rows": self.compressed(write.frame(b"".join(records), ends))}

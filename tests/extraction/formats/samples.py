@@ -29,11 +29,11 @@ def rows(layout, numbers=(0, 1, 2), seed=3):
     return found
 
 
-def write(output_format, folder, portions):
-    """Writes portions of rows as the extraction does; returns the path of the file."""
+def write(output_format, folder, parts):
+    """Writes parts of the rows as the extraction does; returns the path of the file."""
     streams = {}
-    for chunks in [output_format.start(), *map(output_format.encode, portions)]:
-        for name, data in chunks.items():
+    for appended in [output_format.start(), *map(output_format.encode, parts)]:
+        for name, data in appended.items():
             streams[name] = folder / f"stream-{name}"
             with open(streams[name], "ab") as file:
                 file.write(data)
