@@ -50,6 +50,12 @@ def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
             f"(task {metadata.task!r}). Models of one or two texts can be exported, which "
             "run_classifier.py trains to answer with a label, several labels or a number."
         )
+    if metadata.settings.get("long_texts") == "windows":
+        raise InputError(
+            f"--model_dir={directory.path} reads long texts in windows, which an export does not. "
+            "Use run_classifier.py --do_predict or bert_tf.load, or train with "
+            "--long_texts=truncate."
+        )
     max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length
     packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * metadata.num_texts)
     return max_seq_length

@@ -41,6 +41,8 @@ def open_members(paths: Sequence[str]) -> tuple[ModelDirectory, ...]:
 
 
 def _differences(first: ModelDirectory, other: ModelDirectory) -> list[str]:
+    if MEMBERS in other.metadata.settings:
+        return [f"{other.path} is an ensemble itself; name its members, which lie in it"]
     found = [
         f"{field.name} is {getattr(other.metadata, field.name)!r} there and "
         f"{getattr(first.metadata, field.name)!r} here"
@@ -48,8 +50,6 @@ def _differences(first: ModelDirectory, other: ModelDirectory) -> list[str]:
         if field.name not in _OWN
         and getattr(other.metadata, field.name) != getattr(first.metadata, field.name)
     ]
-    if MEMBERS in other.metadata.settings:
-        found.append("the first is an ensemble itself: name its members instead")
     if other.vocabulary.sha256 != first.vocabulary.sha256:
         found.append("the vocabularies differ")
     return found

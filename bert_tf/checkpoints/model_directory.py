@@ -270,12 +270,15 @@ def create(
 def _check_same(
     directory: ModelDirectory, config: BertConfig, vocab_file: StrPath, metadata: ModelMetadata
 ) -> None:
+    there, here = (_without_members(each) for each in (directory.metadata, metadata))
     differences = [
         f"{name} is {getattr(ours, name)!r} there and {getattr(wanted, name)!r} here"
-        for ours, wanted in ((directory.metadata, metadata), (directory.config, config))
+        for ours, wanted in ((there, here), (directory.config, config))
         for name in (field.name for field in dataclasses.fields(wanted))
         if getattr(ours, name) != getattr(wanted, name)
     ]
+    if directory.metadata.settings.get(MEMBERS) != metadata.settings.get(MEMBERS):
+        differences.append("it is an ensemble of other models, or only one of the two is one")
     if directory.vocabulary.sha256 != vocab.from_file(vocab_file).sha256:
         differences.append("the vocabulary differs")
     if differences:
@@ -283,3 +286,8 @@ def _check_same(
             f"--output_dir={directory.path} holds another run: {'; '.join(differences)}. "
             "Give a new directory, or the options of that run (in its flags.txt) to resume it."
         )
+
+
+def _without_members(metadata: ModelMetadata) -> ModelMetadata:
+    settings = {name: x for name, x in metadata.settings.items() if name != MEMBERS}
+    return dataclasses.replace(metadata, settings=settings)

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import keras
 
+from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory, read_metadata
 from bert_tf.errors import InputError
 from bert_tf.library import exported, masked_lm, presets
 from bert_tf.library.exported import ExportedModel
@@ -13,8 +14,9 @@ from bert_tf.library.question_answerer import QuestionAnswerer
 from bert_tf.library.text_classifier import TextClassifier, TextRegressor
 from bert_tf.library.text_embedder import TextEmbedder
 from bert_tf.library.text_model import TextModel
+from bert_tf.library.trained_model import TrainedModel
 
-Loaded: TypeAlias = TextModel | keras.Model | ExportedModel
+Loaded: TypeAlias = TextModel | keras.Model | ExportedModel | TrainedModel
 
 _CLASSES: dict[str, type[TextModel]] = {
     "encoder": TextEmbedder,
@@ -39,6 +41,8 @@ def load(path: str | os.PathLike[str]) -> Loaded:
       a model of SQuAD: a `QuestionAnswerer`, which takes questions and contexts.
       a pre-trained model: a `MaskedLM`, which fills [MASK]s.
       an encoder without a head: a `TextEmbedder`, which gives vectors.
+      an ensemble of these, or one that reads long texts in windows: a `TrainedModel`, which answers
+      texts and is not trained further.
       an export: an `ExportedModel`, which answers as the model itself.
       a .keras file: the model that was saved.
 
@@ -50,6 +54,10 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         return keras.saving.load_model(path)
     if version := exported.find(path):
         return ExportedModel(version)
+    metadata = read_metadata(path)
+    is_more_than_one_row = metadata and metadata.settings.keys() & {MEMBERS, "long_texts"}
+    if metadata and is_more_than_one_row and metadata.kind in _CLASSES:
+        return TrainedModel(ModelDirectory.open(path, "path"))
     source = presets.open_preset(path)
     kind = source.kind
     if kind == "pretrain" and not masked_lm.can_fill(source):

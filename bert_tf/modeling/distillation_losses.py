@@ -49,8 +49,8 @@ def multi_label(
       (total, count): float32 scalars, in nats and in examples, or the sum of their weights.
     """
     shapes.check("logits", logits, "B C")
-    both = (ops.stack([x, ops.zeros_like(x)], axis=-1) for x in (logits, teacher_logits))  # [B C 2]
-    divergences = _divergences(*both, temperature)  # [B C]
+    ours, theirs = (ops.stack([x, ops.zeros_like(x)], axis=-1) for x in (logits, teacher_logits))
+    divergences = _divergences(ours, theirs, temperature)  # [B C 2] to [B C]
     return losses.sum_and_size(ops.mean(divergences, axis=1), example_weights)
 
 

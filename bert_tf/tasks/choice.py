@@ -80,7 +80,9 @@ class Choice(Task[ChoiceExample]):
     ) -> dict[str, Values]:
         """[N W], very negative for choices that a row lacks, as the model's logits are."""
         padded = np.full((len(rows), rows.num_sequences or 1), _NO_CHOICE, np.float32)
-        for target, size, of_row in zip(padded, rows.group_sizes, logits, strict=True):
+        sizes = rows.sequence_counts
+        assert sizes is not None, "a row has choices"
+        for target, size, of_row in zip(padded, sizes, logits, strict=True):
             target[:size] = of_row[:size]
         return {features.TEACHER_LOGITS.name: padded}
 

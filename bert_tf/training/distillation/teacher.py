@@ -144,7 +144,8 @@ class ExportedTeacher(Teacher):
                 f"--teacher={self.path} is a SavedModel, which answers texts, and task "
                 f"{task.name!r} has other examples. Give the model directory it was made from."
             )
-        labels_file, labels = os.path.join(self.path, "assets", "labels.txt"), ()
+        labels: tuple[str, ...] = ()
+        labels_file = os.path.join(self.path, "assets", "labels.txt")
         if os.path.isfile(labels_file):
             with open(labels_file, encoding="utf-8") as file:
                 labels = tuple(file.read().splitlines())
