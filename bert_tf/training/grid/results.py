@@ -240,19 +240,19 @@ def _full(value: float | None) -> str:
 
 
 def table(results: Results) -> str:
-    """The points for a terminal, the best mean first: values, mean, deviation, every score."""
-    points = results.points
+    """The points for a terminal, the best mean first: values, mean, deviation, every score.
+
+    Where no point has several runs, a point has its score alone.
+    """
+    points, metric = results.points, results.main_metric
     searched = list(points[0].values) if points else []
-    lines = [[*searched, "mean", "std", f"{results.main_metric} of each run"]]
+    has_spread = any(point.deviation is not None for point in points)
+    lines = [[*searched, *(["mean", "std", f"{metric} of each run"] if has_spread else [metric])]]
     for point in points:
-        lines.append(
-            [
-                *(as_text(point.values[name]) for name in searched),
-                number(point.mean),
-                "" if point.deviation is None else number(point.deviation, 2),
-                " ".join(number(score) for score in point.scores.values()),
-            ]
-        )
+        scores = " ".join(number(score) for score in point.scores.values())
+        deviation = "" if point.deviation is None else number(point.deviation, 2)
+        values = [as_text(point.values[name]) for name in searched]
+        lines.append([*values, *([number(point.mean), deviation] if has_spread else []), scores])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
     return "\n".join(f"  {row}" for row in rows)

@@ -113,8 +113,10 @@ def test_a_table_for_people():
         "  3e-5           0.8125  0.088  0.75 0.875",
         "  2e-5           0.8     0.14   0.7 0.9",
     ]
-    only_seeds = Results("f1", [Result(name="seed=1", values={}, seed=1, metrics={"f1": 0.5})])
-    assert results.table(only_seeds).splitlines()[1].split() == ["0.5", "0.5"]
+    seeds = [Result(name="seed=1", values={}, seed=1, metrics={"f1": 0.5})]
+    assert results.table(Results("f1", seeds)).split() == ["f1", "0.5"]
+    seeds.append(Result(name="seed=2", values={}, seed=2, metrics={"f1": 0.5}))
+    assert results.table(Results("f1", seeds)).splitlines()[1].split() == ["0.5", "0", "0.5", "0.5"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 2, "runs": []}', '{"format": 1}'])
