@@ -1,7 +1,7 @@
 """What each option for small data is worth: fine-tunings of several seeds with each of them.
 
     python benchmarks/runs/stabilizing_options.py --init_checkpoint=bert-base-uncased \
-        --data_dir=glue_data --work_dir=/tmp/stabilizing
+        --data_dir=glue_data --work_dir=stabilizing
 
 Each run is run_classifier.py in a process of its own. A run that is done is a line of results.jsonl
 in --work_dir and is not made again; one that was killed goes on where it stopped. Every option is

@@ -1,7 +1,7 @@
 """Dev scores of the tasks with a recipe that transformers was measured with, over several seeds.
 
     python -m benchmarks.tasks.reference_scores --init_checkpoint=MINILM --data_dir=DATA \
-        --work_dir=/tmp/scores
+        --work_dir=scores
 
 DATA holds glue/CoLA and so on, and conll2003. Each run is run_classifier.py on one thread in a
 process of its own; a run that is done is a line of results.jsonl in --work_dir. The peer's scores
