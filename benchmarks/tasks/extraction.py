@@ -54,18 +54,21 @@ def main():
 def measure(folder, layers, pooling, arguments):
     """Median CPU seconds of both, their ratio, and the largest difference of a number."""
     seconds = {"ours": [], "transformers": []}
+    peaks = {}
     for _, who in itertools.product(range(arguments.turns), seconds):
         cost = {
             name: child_process.run(command(who, folder, name, layers, pooling, arguments))
             for name in ("few", "all")
         }
         seconds[who].append(cost["all"].cpu_seconds - cost["few"].cpu_seconds)
+        peaks[who] = {name: round(each.peak_kib * 1024 / 1e6) for name, each in cost.items()}
     ours, theirs = (np.load(folder / f"{who}-all.npz")["values"] for who in seconds)
     medians = {who: statistics.median(each) for who, each in seconds.items()}
     return {
         "cpu_seconds": {who: [round(x, 2) for x in each] for who, each in seconds.items()},
         "median_cpu_seconds": {who: round(x, 2) for who, x in medians.items()},
         "times_as_fast": round(medians["transformers"] / medians["ours"], 2),
+        "peak_mb": peaks,
         "largest_difference": float(np.abs(ours - theirs).max()),
         "numbers": ours.size,
     }

@@ -100,8 +100,8 @@ def test_chunks_give_the_order_of_the_input(given, reference, monkeypatch):
 
 def test_a_chunk_fits_into_memory_and_has_at_least_a_batch():
     rows = [extract.Row(i, [0] * 5, [0] * 5, False) for i in range(11)]
-    layout = extract.Layout(inputs.Selection(inputs.layers.parse("-1", 1)), None, 2**22, "float32")
-    # A row of 5 vectors of 16 MiB: four of them are more than 2^28 bytes.
+    layout = extract.Layout(inputs.Selection(inputs.layers.parse("-1", 1)), None, 2**20, "float32")
+    # A row of 5 vectors of 4 MiB: four of them are more than 2^26 bytes.
     assert [len(p) for p in extract.chunks(rows, layout, 2)] == [4, 4, 3]
     assert [len(p) for p in extract.chunks(rows, layout, 6)] == [6, 5]
 
