@@ -136,7 +136,6 @@ def test_other_weights_to_decay_towards_are_refused_in_a_later_start(start):
         loop.close()
 
     begin()
-    begin()
     write_checkpoint(start.folder, seed=7)
     with pytest.raises(InputError, match="the weights of --init_checkpoint are others now"):
         begin()
