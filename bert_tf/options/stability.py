@@ -46,8 +46,8 @@ class Stability:
     )
     weight_decay_to_start: bool = option(
         False,
-        "(new) --weight_decay_rate pulls the weights of --init_checkpoint towards their values "
-        "there, not towards 0 (L2-SP of Li et al. 2018; for BERT, Lee et al. 2020).",
+        "(new) Weight decay pulls the weights of --init_checkpoint towards their values there, not "
+        "towards 0 (L2-SP of Li et al. 2018; for BERT, Lee et al. 2020).",
     )
 
     @classmethod
