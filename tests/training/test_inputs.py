@@ -68,6 +68,15 @@ def test_a_directory_of_another_run_is_refused_to_a_training_alone(checked, tmp_
     inputs.prepare_directory(dataclasses.replace(checked, options=predicting), METADATA)
 
 
+def test_the_directory_of_a_grid_is_refused_to_a_training_alone(checked, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "grid.json").write_text("{}")
+    with pytest.raises(InputError, match="holds the runs of a grid. Give --grid"):
+        inputs.prepare_directory(checked, METADATA)
+    predicting = dataclasses.replace(checked.options, do_train=False, do_predict=True)
+    inputs.prepare_directory(dataclasses.replace(checked, options=predicting), METADATA)
+
+
 def test_only_a_training_says_where_all_options_are(checked, tmp_path, capsys):
     inputs.announce(checked.options)
     assert f"all of them are in {tmp_path}/out/flags.txt:\n" in capsys.readouterr().out
