@@ -1,4 +1,4 @@
-"""Write the vectors that an encoder gives texts, of any layer, to a file.  --help lists every flag."""
+"""Write the vectors that an encoder gives texts to a file.  --help lists every flag."""
 
 from bert_tf import commands
 

@@ -97,7 +97,7 @@ COMMANDS = {
         "bert_tf.training.squad_data:main",
     ),
     "features": Command(
-        "Write the vectors that an encoder gives texts, of any layer, to a file.",
+        "Write the vectors that an encoder gives texts to a file.",
         "bert_tf.options:FeatureExtraction",
         "bert_tf.extraction.inputs:main",
     ),
