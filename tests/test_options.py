@@ -234,20 +234,6 @@ def test_compilers_are_given_static_shapes(flags, is_static, script, command):
 
 
 @pytest.mark.parametrize(
-    ("flags", "wanted"),
-    [
-        ("", 4),
-        ("--jit_compile", 1),
-        ("--length_buckets=32,64", 3),  # and the full length
-        ("--length_buckets=32,64 --num_micro_batches=2", 2),
-        ("--num_micro_batches=1", 1),
-    ],
-)
-def test_micro_batches_of_static_shape_are_as_many_as_lengths(flags, wanted):
-    assert parse("run_classifier.py", f"{MRPC} {flags}").micro_batches_per_replica == wanted
-
-
-@pytest.mark.parametrize(
     ("flags", "message"),
     [
         ("--distribution_strategy=mirrored", "=mirrored exclude each other"),

@@ -1,11 +1,12 @@
-"""The real update of BERT pre-training as XLA sees it: static, all on the device, and how large.
+"""The real updates of BERT as XLA sees them: static, all on the device, and how large.
 
     python -m benchmarks.step.xla_step [--tpu_python=PYTHON] [--tpu_kernels=PYTHON]
 
 Each case runs in a process of its own. It builds `training.update.Update` as `run_pretraining.py
---jit_compile` does, has TensorFlow lower it to HLO and XLA compile it for this CPU, and makes one
-update. The HLO may hold no dynamic shape and nothing that leaves the device; the FLOPs of its
-matrix products are compared with those that `training.plan.flops` counts.
+--jit_compile` does, or run_classifier.py for a classification, tagging or choices; has TensorFlow
+lower it to HLO and XLA compile it for this CPU, and makes one update. The HLO may hold no dynamic
+shape and nothing that leaves the device. In pre-training the FLOPs of its matrix products are
+compared with those that `training.plan.flops` counts.
 
 Two things need Google's libraries for TPUs, but no TPU:
 - `--tpu_python`, an interpreter with jax and libtpu: libtpu's compiler compiles the same HLO for
@@ -54,6 +55,8 @@ class Case:
     recompute: bool = False
     in_loop: int = 0  # updates that one program makes; 0: one, as in training
     runs_here: bool = True  # compiled and run on this CPU too
+    kind: str = "pretrain"  # of the model
+    num_choices: int = 0  # of a row; 0: a row is one text
 
     @property
     def config(self):
@@ -87,6 +90,12 @@ CASES = (
     Case(8, 128, 20, num_layers=2, hidden_size=128, in_loop=5),
     Case(32, 128, 20, num_layers=4, hidden_size=256),
     Case(32, 128, 20, num_layers=4, hidden_size=256, recompute=True),
+    Case(32, 128, 0, dtype="bfloat16", kind="classify", runs_here=False),
+    Case(32, 128, 0, dtype="bfloat16", kind="tag", lengths=(64,), runs_here=False),
+    Case(8, 128, 0, dtype="bfloat16", kind="choice", num_choices=4, runs_here=False),
+    Case(32, 128, 0, num_layers=2, hidden_size=128, kind="classify"),
+    Case(32, 128, 0, num_layers=2, hidden_size=128, kind="tag", lengths=(64,)),
+    Case(8, 128, 0, num_layers=2, hidden_size=128, kind="choice", num_choices=4),
 )
 
 
@@ -103,15 +112,14 @@ def new_step(case):
     import keras
     import tensorflow as tf
 
-    from bert_tf.modeling import models
     from bert_tf.training.optimization import parameter_groups
     from bert_tf.training.optimization.optimizer import LAMB, AdamW
     from bert_tf.training.optimization.schedules import Schedule
-    from bert_tf.training.step import objectives, recomputation
+    from bert_tf.training.step import recomputation
     from bert_tf.training.step.update import StaticShapes, Update
 
     keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[case.dtype])
-    model = models.PretrainingModel(case.config)
+    model, objective = new_model(case)
     recomputation.set_up(model.encoder, recompute=case.recompute, is_compiled=True)
     optimizer = {"adamw": AdamW, "lamb": LAMB}[case.optimizer](
         [variable.value for variable in model.trainable_variables],
@@ -122,20 +130,34 @@ def new_step(case):
         max_grad_norm=1.0,
     )
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    update = Update(
-        model,
-        objectives.PRETRAINING["mlm_nsp"],
-        optimizer,
-        strategy,
-        random_seed=3,
-        jit_compile=True,
-    )
-    batch = {name: tf.constant(values) for name, values in new_batch(case).items()}
+    update = Update(model, objective, optimizer, strategy, random_seed=3, jit_compile=True)
+    new = new_batch if case.kind == "pretrain" else new_batch_of_rows
+    batch = {name: tf.constant(values) for name, values in new(case).items()}
     specification = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()}
     lengths = (*case.lengths, case.num_tokens)
     step = update.with_static_shapes(StaticShapes(specification, lengths))
     first = tf.constant(1, tf.int64)
     return (in_loop(step, case.in_loop) if case.in_loop else step), (batch, first)
+
+
+def new_model(case):
+    """(model, objective) of a case."""
+    from bert_tf.checkpoints import kinds, model_directory
+    from bert_tf.modeling import models
+    from bert_tf.training.step import objectives
+
+    if case.kind == "pretrain":
+        return models.PretrainingModel(case.config), objectives.PRETRAINING["mlm_nsp"]
+    labels = ("x", "y") if kinds.KINDS[case.kind].is_labelled else ()
+    metadata = model_directory.ModelMetadata(
+        kind=case.kind,
+        task="t",
+        labels=labels,
+        do_lower_case=True,
+        max_seq_length=case.num_tokens,
+    )
+    task = kinds.load_class(kinds.KINDS[case.kind].task).of_model(metadata)
+    return model_directory.new_model(case.config, metadata), task
 
 
 def in_loop(step, count):
@@ -173,6 +195,34 @@ def new_batch(case):
         features.ROW_NUMBERS: row_numbers,
         features.LENGTH_BUCKET: np.full(case.num_micro_batches, len(case.lengths), np.int32),
     }
+
+
+def new_batch_of_rows(case):
+    """A batch of `StaticBatches`, which lacks a row."""
+    import numpy as np
+
+    from bert_tf import features
+    from bert_tf.examples.rows import Rows
+    from bert_tf.examples.static_batches import StaticBatches
+
+    rng = np.random.default_rng(3)
+    num_rows, num_sequences = case.num_rows - 1, case.num_choices or 1
+    lengths = rng.integers(3, case.num_tokens + 1, num_rows * num_sequences)
+    word_ids = [rng.integers(5, case.config.vocab_size, length).tolist() for length in lengths]
+    labels = {features.LABEL_IDS.name: np.zeros(num_rows, np.int32)}
+    if case.kind == "tag":
+        of_tokens = [np.zeros(length, np.int32) for length in lengths]
+        labels = {features.TOKEN_LABEL_IDS.name: of_tokens}
+    group_sizes = np.full(num_rows, case.num_choices) if case.num_choices else None
+    batches = StaticBatches(
+        rows=Rows(word_ids, [[0] * len(ids) for ids in word_ids], labels, group_sizes),
+        batch_size=case.num_rows,
+        random_seed=3,
+        num_replicas=1,
+        num_micro_batches=case.num_micro_batches,
+        lengths=(*case.lengths, case.num_tokens),
+    )
+    return next(batches.shares(range(1)))
 
 
 def read(hlo):
@@ -305,22 +355,26 @@ def main(options):
         run_case(CASES[options.case], options.directory)
         return
     summary = {"cases": []}
-    print(f"{'L':>3}{'H':>5}{'B':>4}{'T':>5} {'type':9}{'ops':>7}{'dynamic':>8}{'host':>5}"
-          f"{'products':>9}{'FLOPs/wanted':>13}{'CPU memory':>11}{'v5e memory':>11}")  # fmt: skip
+    print(f"{'kind':9}{'L':>3}{'H':>5}{'B':>4}{'T':>5} {'type':9}{'ops':>7}{'dynamic':>8}"
+          f"{'host':>5}{'products':>9}{'FLOPs/wanted':>13}"
+          f"{'CPU memory':>11}{'v5e memory':>11}")  # fmt: skip
     for number, case in enumerate(CASES):
         with tempfile.TemporaryDirectory() as directory:
             found = run_alone(number, directory)
             if options.tpu_python:
                 found["tpu"] = compiled_for_tpu(options.tpu_python, directory)
-        found["expected_flops"] = expected_flops(case)
+        ratio = math.nan
+        if case.kind == "pretrain":
+            found["expected_flops"] = expected_flops(case)
+            ratio = found["product_flops"] / found["expected_flops"]
         summary["cases"].append(dataclasses.asdict(case) | found)
-        ratio = found["product_flops"] / found["expected_flops"]
         memory = found.get("memory_bytes") or math.nan
         on_tpu = found["tpu"]["memory_bytes"] if options.tpu_python else math.nan
         print(
-            f"{case.num_layers:3}{case.hidden_size:5}{case.num_rows:4}{case.num_tokens:5} "
-            f"{case.dtype:9}{found['instructions']:7}{found['dynamic']:8}{found['on_host']:5}"
-            f"{found['products']:9}{ratio:13.4f}{memory / 1e9:8.2f} GB{on_tpu / 1e9:8.2f} GB",
+            f"{case.kind:9}{case.num_layers:3}{case.hidden_size:5}{case.num_rows:4}"
+            f"{case.num_tokens:5} {case.dtype:9}{found['instructions']:7}{found['dynamic']:8}"
+            f"{found['on_host']:5}{found['products']:9}{ratio:13.4f}"
+            f"{memory / 1e9:8.2f} GB{on_tpu / 1e9:8.2f} GB",
             flush=True,
         )
         write(summary)

@@ -124,5 +124,6 @@ class StaticBatches:
 
 def _put(target: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
     """Puts values [n ...] into rows, bool [N], of a target [N ...] with axes at least as long."""
-    inner = tuple(slice(size) for size in values.shape[1:])
-    target[(rows, *inner)] = values
+    chosen = target[rows]
+    chosen[(slice(None), *(slice(size) for size in values.shape[1:]))] = values
+    target[rows] = chosen

@@ -26,7 +26,7 @@ Labels: TypeAlias = Sequence[str] | Sequence[int] | Sequence[float] | np.ndarray
 Labelled: TypeAlias = tuple[texts.Texts, Labels]
 
 # Options that follow from the arguments of `fine_tune`.
-_ARGUMENTS = ("output_dir", "init_checkpoint", "do_train", "do_eval", "do_predict")
+_ARGUMENTS = ("output_dir", "init_checkpoint", "do_train", "do_eval", "do_predict", "train_records")
 # Flags of run_classifier.py that say where the data is, which is given as it is here.
 _OF_FILES = ("data_dir", "train_file", "dev_file", "test_file", "task_name", "text_column")
 

@@ -48,7 +48,14 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Saving and logging": ("save_checkpoints_steps", "keep_training_state", "log_steps"),
     "Speed and memory": (
         *("dtype", "num_micro_batches", "gradient_accumulation_steps", "length_buckets"),
-        *("stream_records", "jit_compile", "recompute", "iterations_per_loop", "batch_size"),
+        *(
+            "stream_records",
+            "train_records",
+            "jit_compile",
+            "recompute",
+            "iterations_per_loop",
+            "batch_size",
+        ),
     ),
     "Records": ("short_seq_prob", "pad_to_max_seq_length", "scratch_dir"),
     "Devices": (

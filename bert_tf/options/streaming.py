@@ -15,17 +15,34 @@ class Streaming:
         "(new) Write the training set, tokenized, to records in --output_dir, and train from them: "
         "for data sets larger than memory. The weights are the same.",
     )
+    train_records: str | None = option(
+        None,
+        "(new) train.tf_record that google-research's run_classifier.py has written, in place of "
+        "the training set of --task_name or --task_file, which says the labels.",
+        is_path=True,
+    )
+
+    @property
+    def has_records(self) -> bool:
+        """Whether the rows of the training set are in records."""
+        return bool(self.stream_records or self.train_records)
 
 
 def check(options: Streaming) -> None:
-    """Refuses what needs the rows in memory.
+    """Refuses what needs the examples or the rows in memory.
 
     Raises:
-      InputError: another flag adds arrays to the rows.
+      InputError: another flag does.
     """
-    for name in ("teacher", "feature_based") if options.stream_records else ():
-        if value := getattr(options, name, None):
+    if not options.has_records:
+        return
+    records, excluded = "stream_records", ["teacher", "feature_based"]
+    if options.train_records:
+        records = "train_records"
+        excluded += ["class_weights", "train_file", "stream_records"]
+    for name in excluded:
+        if getattr(options, name, None) not in (None, False):
             raise InputError(
-                f"--stream_records and --{name}={value} exclude each other: what --{name} computes "
-                "for the rows is kept in memory. Leave one out."
+                f"--{records} and --{name} exclude each other: --{name} is for a training set of "
+                "texts in memory. Leave one out."
             )

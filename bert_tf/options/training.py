@@ -250,7 +250,7 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(Distillation, FeatureBased, LongTexts, Streaming, FineTuning):
+class TextClassification(Distillation, Ensembles, FeatureBased, LongTexts, Streaming, FineTuning):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -267,6 +267,7 @@ class TextClassification(Distillation, FeatureBased, LongTexts, Streaming, FineT
         long_texts.check(self, self.max_seq_length)
         feature_based.check(self)
         distillation.check(self)
+        distillation.check_ensemble(self)
         streaming.check(self)
 
     @classmethod
@@ -284,7 +285,7 @@ _FILES = {"do_train": "train_file", "do_eval": "dev_file", "do_predict": "test_f
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Classifier(Ensembles, TextClassification, GridSearch):
+class Classifier(TextClassification, GridSearch):
     """Flags of run_classifier.py."""
 
     task_name: str | None = option(
@@ -330,7 +331,6 @@ class Classifier(Ensembles, TextClassification, GridSearch):
         else:
             self._check_files()
         grid.check(self)
-        distillation.check_ensemble(self)
 
     def _check_task_file(self) -> None:
         for name in ("task_name", *_OF_OWN_TEXTS):
@@ -342,7 +342,7 @@ class Classifier(Ensembles, TextClassification, GridSearch):
 
     def _check_files(self) -> None:
         files = {name: getattr(self, name) for name in _FILES.values() if getattr(self, name)}
-        if not (files or self.data_dir):
+        if not (files or self.data_dir or self.train_records):
             raise InputError(
                 "There is no data. Give --task_name and --data_dir for a task of the list in "
                 "--help, --train_file (and --dev_file, --test_file) for your own CSV or TSV, or "
@@ -356,7 +356,8 @@ class Classifier(Ensembles, TextClassification, GridSearch):
                 "leave one out."
             )
         for switch, name in _FILES.items():
-            if files and getattr(self, switch) and name not in files:
+            has_records = switch == "do_train" and self.train_records
+            if files and getattr(self, switch) and name not in files and not has_records:
                 raise InputError(f"--{switch} needs --{name}.")
 
 

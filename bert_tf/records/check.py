@@ -33,6 +33,16 @@ def num_records(path: str) -> int:
     return sum(1 for _ in _spans(path))
 
 
+def records(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yields, of each record of a file, the position of its bytes, and the bytes.
+
+    Raises:
+      InputError: as `num_records`.
+    """
+    for data, start, end in _spans(path):
+        yield start, data[start:end]
+
+
 def _spans(path: str) -> Iterator[tuple[mmap.mmap, int, int]]:
     """Yields (bytes of the file, start, end) of each record."""
     files.require_file(path, "TFRecord file")

@@ -1,15 +1,19 @@
 """A task's training set as records: encoded once, then read back batch by batch."""
 
 import contextlib
+import functools
 import hashlib
 import io
+import itertools
 import json
 import multiprocessing
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
-from bert_tf import files
+from bert_tf import features, files
+from bert_tf.errors import InputError
+from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows
 from bert_tf.progress import Progress, status
@@ -18,11 +22,52 @@ from bert_tf.records.rows import write
 from bert_tf.records.rows.read import RecordRows
 from bert_tf.records.rows.write import Encoded
 from bert_tf.tasks.task import Task
+from bert_tf.tasks.text_task import TextTask
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 # Fewer examples are encoded before worker processes have started.
 _MIN_FOR_WORKERS = 20_000
 _PER_TASK = 1000
+
+
+class FileExamples(Sequence[Example]):
+    """The training examples of a task, read from its files one file after the other.
+
+    Args:
+      data_dir: see `Task.read`.
+    """
+
+    def __init__(self, task: Task, data_dir: str | None) -> None:
+        self._task, self._data_dir = task, data_dir
+
+    @property
+    def pattern(self) -> str:
+        """The files, a path or a pattern."""
+        return self._task.path("train", self._data_dir)
+
+    def __iter__(self) -> Iterator[Example]:
+        layout = self._task.layout.of_set("")
+        for path in readers.expand(self.pattern):
+            yield from layout.read(path, self._task.read_label, is_quiet=True)
+
+    @functools.cached_property
+    def size_and_digest(self) -> tuple[int, str]:
+        """The number of examples, and a digest of them, for which the files are read once."""
+        return _size_and_digest(self)
+
+    def __len__(self) -> int:
+        return self.size_and_digest[0]
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        """Some examples, for which the files are read from the start."""
+        numbers = range(len(self))[index]
+        wanted = range(numbers, numbers + 1) if isinstance(numbers, int) else numbers
+        found = [each for number, each in enumerate(self) if number in wanted]
+        return found[0] if isinstance(index, int) else found
 
 
 def directory(output_dir: str) -> str:
@@ -45,6 +90,7 @@ def of(
 
     Args:
       directory: see `records.rows.layout`. One that was made from something else is replaced.
+      examples: in memory, or `FileExamples`.
       max_rows: rows to keep; None: all.
 
     Raises:
@@ -66,6 +112,36 @@ def of(
     return rows
 
 
+def given(
+    directory: str, path: str, task: Task, tokenizer: WordPieceTokenizer, max_seq_length: int
+) -> RecordRows:
+    """The rows of records that google-research's run_classifier.py has written.
+
+    Args:
+      directory: that their index is kept in.
+
+    Raises:
+      InputError: the task has not one label per example, or see `external.index`.
+    """
+    from bert_tf.records.rows import external  # loads TensorFlow
+
+    is_one_label = isinstance(task, TextTask) and features.LABEL_IDS.name in task.label_features([])
+    if not is_one_label:
+        raise InputError(
+            f"--train_records={path} has one label for each example; task {task.name} asks for "
+            "something else. Give the training set itself, with --stream_records."
+        )
+    rows = external.index(
+        path,
+        directory,
+        max_seq_length=max_seq_length,
+        vocab_size=len(tokenizer.vocabulary),
+        num_labels=len(task.labels),
+    )
+    print(f"Records: {path}, {len(rows):,} rows", flush=True)
+    return rows
+
+
 def _made_from(
     task: Task,
     examples: Iterable[Example],
@@ -74,11 +150,9 @@ def _made_from(
     max_rows: int | None,
 ) -> dict[str, Any]:
     """What decides the rows, as JSON holds it."""
-    digest = hashlib.sha256()
-    for example in examples:
-        digest.update(repr(example).encode())
+    known = examples.size_and_digest if isinstance(examples, FileExamples) else None
     values = {
-        "examples": digest.hexdigest(),
+        "examples": (known or _size_and_digest(examples))[1],
         "kind": task.kind,
         "labels": task.labels,
         "settings": task.settings,
@@ -88,6 +162,14 @@ def _made_from(
         "max_rows": max_rows,
     }
     return json.loads(json.dumps(values))
+
+
+def _size_and_digest(examples: Iterable[Example]) -> tuple[int, str]:
+    """The number of examples, and a sha256 over them."""
+    digest, number = hashlib.sha256(), 0
+    for number, example in enumerate(examples, start=1):  # noqa: B007  read after the loop
+        digest.update(repr(example).encode())
+    return number, digest.hexdigest()
 
 
 class _Encoder:
@@ -113,7 +195,7 @@ def _encoded(
     is_large = len(examples) >= _MIN_FOR_WORKERS
     num_workers = len(os.sched_getaffinity(0)) if is_large else 1
     size = _PER_TASK if is_large else max(1, len(examples))
-    tasks = ((examples[start : start + size],) for start in range(0, len(examples), size))
+    tasks = ((part,) for part in _parts(examples, size))
     with (
         Workers(num_workers, _Encoder, task, tokenizer, max_seq_length) as workers,
         Progress("write records", len(examples), "examples", has_last_line=False) as progress,
@@ -121,6 +203,13 @@ def _encoded(
         for part in workers.run("encode", tasks):
             yield part
             progress.advance(min(size, len(examples)))
+
+
+def _parts(examples: Iterable[Example], size: int) -> Iterator[list[Example]]:
+    """The examples in lists of `size`."""
+    rest = iter(examples)
+    while part := list(itertools.islice(rest, size)):
+        yield part
 
 
 def _first(

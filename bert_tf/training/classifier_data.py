@@ -4,7 +4,6 @@ The files, the labels, the rows and the output directory, so that wrong input is
 """
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from bert_tf.tasks import registry, row_records, task_file, text_task
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_task import TextTask
 from bert_tf.text import vocab, wordpiece
-from bert_tf.training import evaluation_schedule
+from bert_tf.training import ensembles, evaluation_schedule
 from bert_tf.training import inputs as run_inputs
 from bert_tf.training.distillation.student import with_student_layers
 from bert_tf.training.distillation.teacher import open_teacher
@@ -92,11 +91,15 @@ def read(options: Classifier) -> ClassifierData:
     """
     task = _task(options).with_settings(options.task_settings)
     inputs = _inputs(options)
-    task = task.fitted(_data_dir(options)) if options.do_train else _as_trained(task, options)
+    task = _fitted(task, options) if options.do_train else _as_trained(task, options)
     wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
-    sets = {
-        split: task.read(split, _data_dir(options)) for split, is_used in wanted.items() if is_used
+    sets: dict[str, list[tuple[str, Sequence[Example]]]] = {
+        split: list(task.read(split, _data_dir(options)))
+        for split, is_used in wanted.items()
+        if is_used and not (split == "train" and options.has_records)
     }
+    if options.do_train and options.stream_records:
+        sets["train"] = [("", row_records.FileExamples(task, _data_dir(options)))]
     counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
     listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
     what = "your own" if task.is_own_data else f"task {task.name}"
@@ -161,6 +164,7 @@ def encode(
         do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
     )
     metadata = with_frozen_layers(metadata, options, inputs.config)
+    metadata = ensembles.with_members(metadata, options)
     if options.teacher:
         open_teacher(options.teacher).check(task, inputs)
     directory = run_inputs.prepare_directory(inputs, metadata)
@@ -177,27 +181,27 @@ def encode(
         for split, named in sets.items()
         if not (split == "train" and options.stream_records)
     }
-    if "train" not in splits and "train" in sets:
-        splits["train"] = [_streamed(inputs, task, tokenizer, sets["train"])]
+    if options.do_train and options.has_records:
+        splits["train"] = [_in_records(inputs, task, tokenizer, sets)]
     return ClassifierData(inputs, task, splits, directory, main_metric)
 
 
-def _streamed(
+def _in_records(
     inputs: Inputs[TextClassification],
     task: Task,
     tokenizer: wordpiece.WordPieceTokenizer,
-    named: Sequence[tuple[str, Sequence[Example]]],
+    sets: Sets,
 ) -> Labelled:
-    """The training set in records; its examples are no longer needed."""
-    ((name, examples),) = named
+    """The training set in records; its examples are not needed."""
     options = inputs.options
+    directory = row_records.directory(options.output_dir)
+    if options.train_records:
+        length = options.max_seq_length
+        rows = row_records.given(directory, options.train_records, task, tokenizer, length)
+        return Labelled("", [], rows)
+    ((name, examples),) = sets["train"]
     rows = row_records.of(
-        row_records.directory(options.output_dir),
-        task,
-        examples,
-        tokenizer,
-        options.max_seq_length,
-        options.max_train_examples,
+        directory, task, examples, tokenizer, options.max_seq_length, options.max_train_examples
     )
     return Labelled(name, [], rows)
 
@@ -280,18 +284,28 @@ def _used(task: Task, options: Classifier) -> list[str]:
 
 
 def _trained_kind(options: Classifier) -> str:
-    """The kind of the model in --output_dir; "classify" where there is none."""
-    metadata = model_directory.read_metadata(options.output_dir)
-    is_known = (
-        metadata is not None and metadata.kind in registry.TEXT_KINDS and not options.do_train
-    )
+    """The kind of the model that is there; "classify" where there is none."""
+    metadata = None if options.do_train else ensembles.trained_metadata(options)
+    is_known = metadata is not None and metadata.kind in registry.TEXT_KINDS
     return metadata.kind if metadata and is_known else "classify"
 
 
+def _fitted(task: Task, options: Classifier) -> Task:
+    """The task with what its training set tells; see `Task.fitted`."""
+    if options.train_records and task.needs_labels:
+        raise InputError(
+            f"--train_records={options.train_records} has numbers in place of labels. Give "
+            "--task_name, or a --task_file that lists the labels."
+        )
+    if not (options.stream_records and task.needs_labels):
+        return task if options.train_records else task.fitted(_data_dir(options))
+    examples = row_records.FileExamples(task, _data_dir(options))
+    return task.with_labels_of(examples, examples.pattern)
+
+
 def _as_trained(task: Task, options: Classifier) -> Task:
-    """The task with the labels of the model in `--output_dir`, where there is one."""
-    if os.path.exists(os.path.join(options.output_dir, "model.json")):
-        metadata = model_directory.ModelDirectory.open(options.output_dir, "--output_dir").metadata
+    """The task with the labels of the model that is there, if there is one."""
+    if metadata := ensembles.trained_metadata(options):
         task = task.with_labels(metadata.labels, metadata.num_texts)
         return task.with_settings(options.task_settings or metadata.settings)
     if task.is_own_data and "train" not in task.files:

@@ -1,7 +1,7 @@
 """Outputs of a model for rows, on one device or on all of them."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Self
+from typing import Self, TypeAlias
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ from bert_tf.options import FineTuning
 from bert_tf.progress import Progress
 from bert_tf.training.devices.strategies import local_replicas
 
-_Graph = tf.types.experimental.PolymorphicFunction
+_Graph: TypeAlias = tf.types.experimental.PolymorphicFunction
 
 
 class Predictor:

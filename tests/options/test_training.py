@@ -37,3 +37,18 @@ def test_the_data_is_named_once_and_completely(flags, message):
 def test_a_user_s_own_files_need_neither_task_nor_directory():
     found = options.Classifier(**GIVEN, train_file="a.csv", dev_file="b.csv")
     assert (found.task_name, found.data_dir, found.text_column) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [
+        ({}, 4),
+        ({"jit_compile": True}, 1),
+        ({"length_buckets": "32,64"}, 3),  # and the full length
+        ({"length_buckets": "32,64", "num_micro_batches": 2}, 2),
+        ({"num_micro_batches": 1}, 1),
+    ],
+)
+def test_micro_batches_of_static_shape_are_as_many_as_lengths(flags, wanted):
+    given = options.Classifier(**GIVEN, data_dir="data", **flags)
+    assert given.micro_batches_per_replica == wanted

@@ -76,16 +76,14 @@ class RecordRows(Rows):
         """See `Rows.head`; the digest of fewer rows is not that of rows in memory."""
         if num_rows is None or num_rows >= len(self):
             return self
-        changes = {"num_rows": num_rows, "digest": f"{self.digest()}, first {num_rows}"}
-        return dataclasses.replace(
-            self, description=dataclasses.replace(self.description, **changes)
-        )
+        digest = f"{self.digest()}, first {num_rows}"
+        description = dataclasses.replace(self.description, num_rows=num_rows, digest=digest)
+        return dataclasses.replace(self, description=description)
 
     def without_labels(self) -> "RecordRows":
         """See `Rows.without_labels`."""
-        return dataclasses.replace(
-            self, description=dataclasses.replace(self.description, labels=[])
-        )
+        description = dataclasses.replace(self.description, labels=[])
+        return dataclasses.replace(self, description=description)
 
     def batch(self, indices: Ints) -> Batch:
         """See `Rows.batch`."""

@@ -53,7 +53,7 @@ def _padded(row: Mapping[str, np.ndarray], max_seq_length: int) -> dict[str, np.
     return values
 
 
-class _Digest:
+class Digest:
     """`Rows.digest` of rows that come some at a time.
 
     It takes ids first and labels last, so these wait in files.
@@ -66,6 +66,7 @@ class _Digest:
         self._num_rows, self._has_weights = 0, False
 
     def add(self, rows: Rows) -> None:
+        """Takes the next rows."""
         for word_ids, type_ids in zip(rows.word_ids, rows.type_ids, strict=True):
             self._hash.update(np.array([len(word_ids), *word_ids, *type_ids], np.int32).tobytes())
         weights = features.EXAMPLE_WEIGHTS.name
@@ -111,7 +112,7 @@ def write(
       max_seq_length: that they are padded to.
     """
     with files.replacing_directory(directory) as temporary:
-        digest, index, is_grouped = _Digest(temporary), [np.zeros(0, ENTRY)], False
+        digest, index, is_grouped = Digest(temporary), [np.zeros(0, ENTRY)], False
         with open(os.path.join(temporary, layout.RECORDS), "wb") as file:
             for rows, (data, entries) in parts:
                 entries["offset"] += file.tell()

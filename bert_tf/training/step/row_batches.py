@@ -72,14 +72,14 @@ def _device_batches(
         num_micro_batches=options.micro_batches_per_replica,
         lengths=lengths,
     )
-    specification = _specification(made)
+    of_share = specification(made)
 
     def dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
         here = strategies.local_replicas(strategy, context)
         # Without end as it is. Only `repeat` says so, and then nobody asks for one.
         return (
             tf.data.Dataset.from_generator(
-                lambda: made.shares(here, first_step), output_signature=specification
+                lambda: made.shares(here, first_step), output_signature=of_share
             )
             .repeat()
             .prefetch(tf.data.AUTOTUNE)
@@ -87,16 +87,14 @@ def _device_batches(
 
     on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
     distributed = strategy.distribute_datasets_from_function(dataset, on_devices)
-    return DeviceBatches(
-        distributed, StaticShapes(specification, lengths), options.iterations_per_loop
-    )
+    return DeviceBatches(distributed, StaticShapes(of_share, lengths), options.iterations_per_loop)
 
 
-def _specification(made: StaticBatches) -> dict[str, tf.TensorSpec]:
+def specification(made: StaticBatches) -> dict[str, tf.TensorSpec]:
     """Of a replica's share of a batch, [K b ...]."""
     shape = [made.num_micro_batches, made.rows_per_micro_batch]
-    specification = {
+    found = {
         name: tf.TensorSpec([*shape, *layout.shape], layout.dtype)
         for name, layout in made.layouts.items()
     }
-    return specification | {features.LENGTH_BUCKET: tf.TensorSpec(shape[:1], tf.int32)}
+    return found | {features.LENGTH_BUCKET: tf.TensorSpec(shape[:1], tf.int32)}

@@ -3,6 +3,7 @@
 import socket
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -12,10 +13,11 @@ from bert_tf.training import setup
 from bert_tf.training.devices import environment, tpu
 from bert_tf.training.monitoring.guards import ReplicaCheck
 from bert_tf.training.plan import peak
+from bert_tf.training.predict import Predictor
 from bert_tf.training.pretraining_data import PhaseData
 from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.loop import Loop
-from tests.reference import pretend_tpu, state_run, toy_pretraining
+from tests.reference import pretend_tpu, state_run, toy_fine_tuning, toy_pretraining
 
 SHORT, LONG = toy_pretraining.SHORT, toy_pretraining.NUM_TOKENS
 
@@ -115,6 +117,31 @@ def test_an_update_holds_only_what_is_compiled_for_tpus(case):
     # These choose a generator by the kind of device: dropout masks would be others on a TPU.
     assert not {"StatelessRandomGetAlg", "StatelessRandomGetKeyCounter"} & names
     assert {"IteratorGetNext"} <= {node.op for node in graph.on_host} - names
+
+
+@pytest.mark.parametrize("kind", ["tag", "choice"])
+def test_fine_tuning_holds_only_what_is_compiled_for_tpus(kind):
+    cores = pretend_tpu.strategy()
+    model, update = toy_fine_tuning.update(kind, cores)
+    _, shapes = toy_fine_tuning.batches(kind, 2, lengths=(toy_fine_tuning.LENGTH,))
+    step, batches = update.with_static_shapes(shapes), iter(toy_fine_tuning.dataset(kind, cores))
+
+    @tf.function(autograph=False)
+    def call(number):
+        return step(next(batches), number)
+
+    graph = pretend_tpu.Graph(call.get_concrete_function(tf.TensorSpec([], tf.int64)))
+    assert graph.not_for_tpus() == set()
+    assert {"MatMul", "CrossReplicaSum"} <= {node.op for node in graph.on_tpu}
+    # And the predictions of the same model, in batches of 5.
+    rows = toy_fine_tuning.rows(kind)
+    predictor = Predictor(model, cores, [toy_fine_tuning.LENGTH])
+    batch = predictor._padded(rows.without_labels().batch(np.arange(3)), 5, rows.num_sequences)
+    assert {values.shape[0] for values in batch.values()} == {6}  # which two cores share
+    specification = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()}
+    graph = pretend_tpu.Graph(predictor._graph(rows).get_concrete_function(specification))
+    assert graph.not_for_tpus() == set()
+    assert "MatMul" in {node.op for node in graph.on_tpu}
 
 
 def test_what_is_not_compiled_would_be_found():

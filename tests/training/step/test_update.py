@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.training.devices import strategies
-from tests.reference import hlo, toy_pretraining
+from tests.reference import hlo, toy_fine_tuning, toy_pretraining
 
 ONE, TWO = (toy_pretraining.NUM_TOKENS,), (toy_pretraining.SHORT, toy_pretraining.NUM_TOKENS)
 NUM_UPDATES = 4
@@ -47,6 +47,18 @@ def test_all_shapes_are_known_and_nothing_needs_the_host(case):
     # Of each micro-batch and length, forward and backward of the layer's six products.
     num_products = sum(op == "dot" for _, op in hlo.instructions(found))
     assert num_products >= toy_pretraining.NUM_MICRO_BATCHES * num_branches * 3 * 6
+
+
+@pytest.mark.parametrize("kind", ["tag", "choice"])
+def test_fine_tuning_has_static_shapes_and_needs_no_host(kind):
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    _, update = toy_fine_tuning.update(kind, strategy, jit_compile=True)
+    _, shapes = toy_fine_tuning.batches(kind)
+    batch, number = toy_fine_tuning.first_share(kind), tf.constant(1, tf.int64)
+    step = update.with_static_shapes(shapes)
+    found = step.experimental_get_compiler_ir(batch, number)(stage="hlo")
+    assert hlo.not_static(found) == hlo.needs_host(found) == set()
+    assert sum(op == "dot" for _, op in hlo.instructions(found)) >= len(shapes.lengths) * 3 * 6
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
