@@ -28,8 +28,8 @@ def test_a_grid_from_data_to_predictions(run, tiny_bert, tmp_path):
             *("--grid=learning_rate=1e-3", "--num_train_epochs=1", "--random_seed=7"),
         ]
     )
-    assert "Run 1 of 1, learning_rate=0.001,seed=7: accuracy " in printed
-    made = tmp_path / "out/runs/learning_rate=0.001,seed=7"
+    assert "Run 1 of 1, learning_rate=0.001+seed=7: accuracy " in printed
+    made = tmp_path / "out/runs/learning_rate=0.001+seed=7"
     assert "11 examples in batches of 32" in (made / "log.txt").read_text()
     with open(tmp_path / "out/grid_results.tsv", encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file, delimiter="\t")

@@ -1,7 +1,7 @@
 """The runs of a grid: their names, their options, and what the grid of a directory is.
 
 A point is a combination of values of the searched options. A run is a point and a seed; it has a
-model directory of its own, `runs/learning_rate=3e-5,train_batch_size=16,seed=12345` in that of the
+model directory of its own, `runs/learning_rate=3e-5+train_batch_size=16+seed=12345` in that of the
 grid. Files next to `runs`:
 
     grid.json                           what all runs have in common
@@ -46,8 +46,11 @@ class PlannedRun:
 
 
 def named(values: Mapping[str, Value]) -> str:
-    """Values as a file may be named: "learning_rate=3e-5,train_batch_size=16"."""
-    return ",".join(f"{name}={as_text(value)}" for name, value in values.items())
+    """Values as a file may be named: "learning_rate=3e-5+train_batch_size=16".
+
+    Without commas, which separate paths in flags.
+    """
+    return "+".join(f"{name}={as_text(value)}" for name, value in values.items())
 
 
 def as_text(value: Value) -> str:

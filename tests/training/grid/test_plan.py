@@ -32,7 +32,7 @@ def test_names_tell_values_and_not_how_they_were_written(make):
     (run,) = plan.runs(
         make(grid="train_batch_size=16;learning_rate=0.00003;adam_bias_correction=F")
     )
-    assert run.name == "adam_bias_correction=false,learning_rate=3e-5,train_batch_size=16,seed=7"
+    assert run.name == "adam_bias_correction=false+learning_rate=3e-5+train_batch_size=16+seed=7"
     assert [run.name for run in plan.runs(make(restarts=2))] == ["seed=7", "seed=8"]
 
 
@@ -60,7 +60,7 @@ def test_a_run_trains_and_evaluates_in_its_own_directory(make, tmp_path):
     given = make(grid=GRID, restarts=3, do_predict=True, parallel_runs=2, keep_all_runs=True)
     found = plan.options_of(given, PlannedRun({"learning_rate": 2e-5, "train_batch_size": 16}, 9))
     assert (found.learning_rate, found.train_batch_size, found.random_seed) == (2e-5, 16, 9)
-    name = "learning_rate=2e-5,train_batch_size=16,seed=9"
+    name = "learning_rate=2e-5+train_batch_size=16+seed=9"
     assert found.output_dir == str(tmp_path / "out" / "runs" / name)
     assert found.do_train and found.do_eval and not found.do_predict
     assert not found.has_grid

@@ -16,7 +16,7 @@ from bert_tf.training.grid.results import Result, Results
 def run(rate, seed, f1=None, **more):
     metrics = {} if f1 is None else {"f1": f1, "loss": 0.5}
     return Result(
-        name=f"learning_rate={rate},seed={seed}",
+        name=f"learning_rate={rate}+seed={seed}",
         values={"learning_rate": rate},
         seed=seed,
         metrics=metrics,
@@ -38,7 +38,7 @@ def test_points_have_mean_and_sample_deviation_and_the_highest_mean_is_first():
 
 
 def test_the_best_run_need_not_be_of_the_best_point():
-    assert FOUND.best.name == "learning_rate=2e-05,seed=2"
+    assert FOUND.best.name == "learning_rate=2e-05+seed=2"
 
 
 def test_of_equal_runs_the_first_is_the_best():
@@ -86,12 +86,12 @@ def test_what_is_written_is_read_again(tmp_path):
     again = results.read(tmp_path)
     assert again.main_metric == "f1"
     assert [each.name for each in again.complete] == [each.name for each in found.complete]
-    assert math.isnan(again.get("learning_rate=1,seed=1").metrics["f1"])
+    assert math.isnan(again.get("learning_rate=1+seed=1").metrics["f1"])
     assert again.runs[:4] == found.runs[:4]
 
     text = (tmp_path / "grid_results.json").read_text()
     content = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert content["best"] == "learning_rate=2e-05,seed=2"
+    assert content["best"] == "learning_rate=2e-05+seed=2"
     of_points = [(each["runs"], each["best"]) for each in content["points"]]
     assert of_points == [(2, 0.875), (2, 0.9), (1, None)]
 

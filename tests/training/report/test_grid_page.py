@@ -48,7 +48,7 @@ def directory(tmp_path):
     """A grid of four runs with scores and one that failed."""
     runs = []
     for (rate, seed), score in SCORES.items():
-        name = f"learning_rate={rate:g},seed={seed}"
+        name = f"learning_rate={rate:g}+seed={seed}"
         make_run(tmp_path / "runs" / name, rate, score)
         metrics = {"f1": score, "loss": 0.5}
         values = {"learning_rate": rate}
@@ -77,7 +77,7 @@ def test_points_have_their_mean_and_spread(written):
 
 
 def test_the_best_run_is_shown_with_its_answers_and_options(written):
-    assert " learning_rate=2e-05,seed=2" in written.texts_in("p")
+    assert " learning_rate=2e-05+seed=2" in written.texts_in("p")
     wanted = ["Scores by point", "Learning curves", "Runs", "Failed runs"]
     wanted += ["Answers of the best run by label", "Calibration", "Worst errors"]
     assert written.texts_in("h2") == [*wanted, "Options of the best run"]
@@ -95,7 +95,7 @@ def test_curves_of_all_runs_and_the_best_on_top(written):
     ]
     kinds = [each["class"] for tag, each in written.tags if tag == "g"]
     assert kinds == ["run", "run", "run", "smooth"] * 3
-    assert "learning_rate=2e-05,seed=2: last 0.75" in written.texts_in("title")
+    assert "learning_rate=2e-05+seed=2: last 0.75" in written.texts_in("title")
 
 
 def test_it_refers_to_nothing_outside_and_every_class_has_a_style(directory):
