@@ -91,6 +91,7 @@ def main(options):
     if options.show:
         show(table(record.results, tasks, names))
         return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     children = Children()
     with futures.ThreadPoolExecutor(options.num_at_a_time) as pool:
         made = [pool.submit(make, run, options, record, children) for run in record.todo]
