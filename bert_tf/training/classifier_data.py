@@ -93,13 +93,12 @@ def read(options: Classifier) -> ClassifierData:
     inputs = _inputs(options)
     task = _fitted(task, options) if options.do_train else _as_trained(task, options)
     wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
-    sets: dict[str, list[tuple[str, Sequence[Example]]]] = {
-        split: list(task.read(split, _data_dir(options)))
-        for split, is_used in wanted.items()
-        if is_used and not (split == "train" and options.has_records)
-    }
-    if options.do_train and options.stream_records:
-        sets["train"] = [("", row_records.FileExamples(task, _data_dir(options)))]
+    sets: dict[str, list[tuple[str, Sequence[Example]]]] = {}
+    for split in (split for split, is_used in wanted.items() if is_used):
+        if split != "train" or not options.has_records:
+            sets[split] = list(task.read(split, _data_dir(options)))
+        elif options.stream_records:
+            sets[split] = [("", row_records.FileExamples(task, _data_dir(options)))]
     counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
     listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
     what = "your own" if task.is_own_data else f"task {task.name}"
