@@ -103,9 +103,11 @@ class Tagging(Task[TokenExample]):
             right: list[int] = []
             if self.document_context:
                 around = budget - sum(map(len, pieces[first:last]))
+                # A word is at least one wordpiece: those further away cannot fit.
+                before = example.before[max(0, len(example.before) - around) :]
                 left, right = _context(
-                    [encode(word) for word in example.before] + pieces[:first],
-                    pieces[last:] + [encode(word) for word in example.after],
+                    [encode(word) for word in before] + pieces[:first],
+                    pieces[last:] + [encode(word) for word in example.after[:around]],
                     around,
                 )
             ids = [encode.tokenizer.vocabulary.cls_id, *left]
