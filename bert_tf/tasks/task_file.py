@@ -216,6 +216,8 @@ def _files(
     """From split to the path or pattern of its file; splits without one are left out."""
     folder = os.path.dirname(path)
     directory = data_dir or os.path.join(folder, values.get("data_dir", ""))
+    if directory and not os.path.isdir(directory):
+        raise InputError(f"{path}: the directory of the data, {directory}, does not exist.")
     named = {split: os.path.join(directory, values[split]) for split in SPLITS if split in values}
     found = {}
     for split in SPLITS:

@@ -219,6 +219,7 @@ def test_wrong_task_files_are_refused_with_file_and_key(german, change, message)
             "label and right_choice exclude each other",
         ),
         ('kind = "choice"\ntrain = "x"\nfirst_label = "first"\n', 'such as "0", "1" or "A"'),
+        ('kind = "classify"\ndata_dir = "no"\n', "directory of the data, .*no, does not exist"),
         ('kind = "classify"\n', "names no file. Give train, dev or test, or a data_dir"),
     ],
 )
