@@ -10,12 +10,14 @@ from tests.modeling import harness
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LABELS = tuple(f"label {index}" for index in range(harness.C))
+LABELLED = ("classify", "multi_label", "tag")
 
 # The first parts of the paths of each kind of model.
 TOPS = {
     "encoder": (),
     "pretrain": ("masked_lm", "next_sentence"),
     "classify": ("classifier",),
+    "multi_label": ("classifier",),
     "regress": ("classifier",),
     "span": ("span",),
     "tag": ("classifier",),
@@ -45,7 +47,7 @@ def state_dict(kind, folder, without=(), config=None, seed=1):
       config: `BertConfig`; none: that of the harness.
     """
     config = config or harness.config()
-    num_outputs = harness.C if kind in ("classify", "tag") else 1
+    num_outputs = harness.C if kind in LABELLED else 1
     rng = np.random.default_rng(seed)
     arrays = {
         path: rng.normal(size=shape).astype(np.float32)
@@ -60,7 +62,7 @@ def state_dict(kind, folder, without=(), config=None, seed=1):
         source="a sample",
         vocab_file=vocab_file(folder, config.vocab_size),
         do_lower_case=True,
-        labels=LABELS if kind in ("classify", "tag") else (),
+        labels=LABELS if kind in LABELLED else (),
         num_texts=2 if "next_sentence/bias" in arrays else 1,
     )
 

@@ -145,9 +145,9 @@ def test_without_a_config(tmp_path):
 
 
 def test_a_kind_of_answer_that_we_have_not_is_refused_until_somebody_says_what_it_is(tmp_path):
-    checkpoint = in_memory(hugging_face("classify", tmp_path), "multi_label")
+    checkpoint = in_memory(hugging_face("classify", tmp_path), "ranking")
     with pytest.raises(
-        InputError, match="not a model of kind 'multi_label'. Its kind can be: .*classify"
+        InputError, match="not a model of kind 'ranking'. Its kind can be: .*classify"
     ):
         reading.read(checkpoint)
     assert reading.read(checkpoint, kind="classify")[0].kind == "classify"

@@ -8,7 +8,7 @@ from tests.modeling import harness
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_paths_and_shapes_are_those_of_the_model_of_each_kind(kind):
-    labels = ("x", "y", "z") if kind in ("classify", "tag") else ()
+    labels = ("x", "y", "z") if kind in samples.LABELLED else ()
     metadata = model_directory.ModelMetadata(
         kind=kind, task="t", do_lower_case=True, max_seq_length=7, labels=labels, num_texts=2
     )
