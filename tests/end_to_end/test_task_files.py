@@ -25,7 +25,8 @@ def test_german_reviews(classifier_options, tmp_path):
     (tmp_path / "new.csv").write_text("Nr;Text;Sterne\nn7;Schön.;5\nn9;;1\n", encoding="utf-8")
     (tmp_path / "stars.toml").write_text(STARS)
     flags = {"task_name": None, "data_dir": None, "task_file": str(tmp_path / "stars.toml")}
-    flags |= {"do_predict": True, "max_seq_length": 13, "num_train_epochs": 1.0}
+    flags |= {"do_predict": True, "max_seq_length": 13}
+    flags |= {"num_train_epochs": 1.0, "num_micro_batches": 1}
     classifier.run(classifier_options(tmp_path, **flags))
     with open(tmp_path / "out" / "predictions.tsv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
