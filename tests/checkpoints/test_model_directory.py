@@ -227,3 +227,28 @@ def test_a_bilstm_on_frozen_layers(tmp_path, vocab_file):
         checkpoints.open_checkpoint(directory.path), skip=("tagger/.*",)
     )
     assert state_dict.kind == "encoder"
+
+
+def test_settings_are_remembered_and_unknown_ones_refused(tmp_path):
+    vocab_file = tmp_path / "vocab.txt"
+    vocab_file.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]))
+    settings = {
+        "long_texts": "windows",
+        "max_windows": 3,
+        "window_stride": None,
+        "window_pooling": "max",
+    }
+    plain = model_directory.create(str(tmp_path / "plain"), CONFIG, vocab_file, METADATA)
+    assert "settings" not in json.loads((tmp_path / "plain" / "model.json").read_text())
+    metadata = dataclasses.replace(METADATA, settings=settings)
+    model_directory.create(str(tmp_path / "long"), CONFIG, vocab_file, metadata)
+    opened = ModelDirectory.open(str(tmp_path / "long"))
+    assert opened.metadata == metadata != plain.metadata
+    assert model_directory.new_model(CONFIG, opened.metadata).window_pooling == "max"
+    with pytest.raises(InputError, match="settings is .* there and {} here"):
+        model_directory.prepare(opened.path, CONFIG, vocab_file, METADATA)
+    values = json.loads((tmp_path / "long" / "model.json").read_text())
+    values["settings"]["windows_shape"] = "round"
+    (tmp_path / "long" / "model.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match="the settings windows_shape are unknown; those of kind"):
+        ModelDirectory.open(str(tmp_path / "long"))

@@ -64,3 +64,12 @@ def test_logits_to_answers_and_scores(tmp_path):
     with open(paths[0]) as file:
         values = [[float(value) for value in line.split("\t")] for line in file]
     np.testing.assert_allclose(values, [[0.8, 0.2, 0.0], [0.5, 0.2, 0.3]], atol=1e-7)
+
+
+def test_a_teachers_answers_are_very_negative_where_a_choice_is_missing():
+    logits = [np.array([1.0, 2.0, 9.0]), np.array([3.0, 4.0, 5.0])]
+    found = TASK.teacher_features(rows(), rows(), logits)["teacher_logits"]
+    assert found.tolist() == [[1.0, 2.0, -1e9], [3.0, 4.0, 5.0]]
+    outputs = {"logits": np.array([[1.0, 2.0]], np.float32)}  # of a batch without three choices
+    batch = {"teacher_logits": found[:1]}
+    assert float(TASK.distillation_loss(outputs, batch, 2.0)[0]) == pytest.approx(0, abs=1e-6)

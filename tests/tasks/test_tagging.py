@@ -5,6 +5,7 @@ import pytest
 
 from bert_tf.examples.labelled import TokenExample
 from bert_tf.examples.readers import TokenLayout
+from bert_tf.examples.rows import Rows
 from bert_tf.tasks.tagging import Tagging
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -97,3 +98,31 @@ def test_logits_to_tags_and_scores(tmp_path):
     (path, *_) = TASK.write_predictions(str(tmp_path), "", examples, rows, logits)
     with open(path) as file:
         assert "bcc I-PER I-PER" in file.read()
+
+
+def test_a_teachers_answers_go_to_the_same_words_in_other_rows():
+    """The teacher has longer rows, so the sentence is cut elsewhere, or not at all."""
+    sentence = TokenExample("0", ("a", "bc", "bcc", "d"), ("O", "B-PER", "I-PER", "O"))
+    student, teacher = encode(sentence, length=6), encode(sentence, length=12)
+    assert (len(student), len(teacher)) == (2, 1)
+    logits = np.random.default_rng(3).normal(size=(12, 4)).astype(np.float32)
+    found = TASK.teacher_features(student, teacher, [logits])["teacher_token_logits"]
+    words = [logits[position] for position in (1, 2, 4, 7)]
+    of_words = np.concatenate(
+        [
+            of_row[:, ids >= 0]
+            for of_row, ids in zip(found, student.labels["token_label_ids"], strict=True)
+        ],
+        axis=1,
+    )
+    np.testing.assert_array_equal(of_words.T, words)
+    rows = Rows(
+        student.word_ids, student.type_ids, {**student.labels, "teacher_token_logits": found}
+    )
+    batch = rows.batch(np.array([1, 0]))
+    assert batch["teacher_token_logits"].shape == (2, 4, 6)
+    np.testing.assert_array_equal(batch["teacher_token_logits"][1, :, 1], words[0])
+    assert not batch["teacher_token_logits"][
+        batch["token_label_ids"][:, None].repeat(4, 1) < 0
+    ].any()
+    assert rows.digest() != student.digest()
