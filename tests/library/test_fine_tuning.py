@@ -167,3 +167,10 @@ def test_wrong_arguments_are_named_and_leave_nothing(
     with pytest.raises(error, match=message):
         fine_tuning.fine_tune(train, **values)
     assert not os.path.exists(output_dir)
+
+
+def test_a_recipe_fills_in_what_is_not_given():
+    model = {"bert_config_file": "c", "vocab_file": "v"}
+    given = {"recipe": "mosbach2021", "learning_rate": 1e-5}
+    found = fine_tuning._options(model | given, "out", None, is_scored=True)
+    assert (found.num_train_epochs, found.learning_rate) == (20.0, 1e-5)

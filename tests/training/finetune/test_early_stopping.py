@@ -1,10 +1,13 @@
 """Evaluations every few updates may end a training, which is then complete."""
 
 import os
+import types
 
 import pytest
 
+from bert_tf.training import finetune
 from bert_tf.training.monitoring import history
+from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.resume import completion, state_files
 from bert_tf.training.step.loop import Loop
 from tests.training import test_finetune as runs
@@ -59,3 +62,30 @@ def test_a_training_ends_early_and_a_killed_one_at_the_same_update(train, monkey
             patch.setattr(owner, name, killed)
             train(dev_set, **flags)
     assert_ended(train(runs.DevSet(), **flags), straight)
+
+
+def test_other_processes_evaluate_nothing_and_end_where_the_chief_does(monkeypatch, tmp_path):
+    told = []
+
+    class Workers:
+        is_chief = False
+
+        def __init__(self, strategy):
+            pass
+
+        def any(self, flag):
+            told.append(flag)
+            return True
+
+    monkeypatch.setattr(finetune, "Workers", Workers)
+    monkeypatch.setattr(finetune.Predictor, "of_run", lambda *_: None)
+    run = types.SimpleNamespace(
+        inputs=types.SimpleNamespace(options=runs.options(**FLAGS)), strategy=None
+    )
+    loop = types.SimpleNamespace(model=None)
+    scores = Scores(str(tmp_path), "f1")
+    evaluations = finetune._Evaluations(
+        loop, run, finetune.Steps(3, 9, 0), scores, None, runs.DevSet()
+    )
+    assert [evaluations.after_update(step) for step in (1, 2)] == [False, True]
+    assert told == [False]
