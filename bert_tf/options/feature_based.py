@@ -10,6 +10,7 @@ from bert_tf.options.checks import require_positive
 
 _DEFAULT_UNITS = 768  # the paper's
 _EXCLUDED = ("use_tpu", "length_buckets", "jit_compile", "freeze_layers", "reinit_layers")
+_EXCLUDED += ("weight_decay_to_start", "layer_lr_decay", "teacher", "student_layers", "ensemble")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,8 +41,8 @@ def check(options: Any) -> None:
             raise InputError(f"--lstm_units={options.lstm_units} needs --feature_based.")
         return
     for name in _EXCLUDED:
-        value = getattr(options, name)
-        if value is not None and value is not False:
+        value = getattr(options, name, None)
+        if value is not None and value is not False and value != 1.0:  # of a factor, no effect
             raise InputError(
                 f"--feature_based={options.feature_based} and --{name} exclude each other. Leave "
                 "one out."
