@@ -40,9 +40,9 @@ def check(options: Any) -> None:
         if options.lstm_units != _DEFAULT_UNITS:
             raise InputError(f"--lstm_units={options.lstm_units} needs --feature_based.")
         return
+    defaults = {field.name: field.default for field in dataclasses.fields(options)}
     for name in _EXCLUDED:
-        value = getattr(options, name, None)
-        if value is not None and value is not False and value != 1.0:  # of a factor, no effect
+        if name in defaults and getattr(options, name) != defaults[name]:
             raise InputError(
                 f"--feature_based={options.feature_based} and --{name} exclude each other. Leave "
                 "one out."

@@ -139,6 +139,7 @@ def _check_labels(task: Task, splits: Mapping[str, Sequence[Example]]) -> None:
 
 def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
     inputs = with_student_layers(run_inputs.check(options))
+    options.check_layers(inputs.config.num_hidden_layers)
     vocab.check_casing(inputs.vocabulary, options.do_lower_case)
     return inputs
 
