@@ -87,6 +87,7 @@ def run(directory, count, has_records):
     options = {
         "train_file": str(directory / str(count) / "train-*.tsv"),
         "bert_config_file": str(directory / "bert_config.json"),
+        "vocab_file": str(directory / "vocab.txt"),
         "output_dir": str(output_dir),
         "do_train": True,
         "max_seq_length": LENGTH,

@@ -309,3 +309,20 @@ def test_batches_of_predictions_hold_as_many_sequences():
     assert found == [[6], [1], [3, 2], [5, 4, 0]]
     alike = grouped([2] * 3, [3, 5, 4])
     assert [b.tolist() for b in batching.prediction_batches(alike, 2)] == [[1, 2], [0]]
+
+
+def test_a_process_makes_micro_batches_for_its_own_replicas_only():
+    def shares(here):
+        found = batching.training_batches(
+            rows(),
+            batch_size=5,
+            random_seed=7,
+            replicas=4,
+            num_micro_batches=2,
+            first_step=1,
+            here=here,
+        )
+        return [numbers([share]) for batch in itertools.islice(found, 4) for share in batch]
+
+    everything, of_second_host = shares(None), shares((2, 3))
+    assert of_second_host == [share for i, share in enumerate(everything) if i % 4 >= 2]

@@ -70,3 +70,10 @@ def test_a_variable_that_names_no_cluster_is_refused(monkeypatch, text, name):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(InputError, match='TF_CONFIG is.*"task": '):
         strategies.make(name)
+
+
+def test_what_one_process_does_alone_has_the_strategy_of_one_process():
+    mirrored = strategies.mirrored(["cpu:0", "cpu:1"])
+    assert strategies.of_this_process(mirrored) is mirrored
+    several = object.__new__(tf.distribute.MultiWorkerMirroredStrategy)
+    assert strategies.of_this_process(several).num_replicas_in_sync == 1
