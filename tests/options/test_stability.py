@@ -70,3 +70,18 @@ def test_numbers_of_layers_that_fit():
 
 def test_a_run_that_only_predicts_may_have_the_flags_of_its_training():
     made(do_train=False, do_eval=False, do_predict=True, eval_steps=5, early_stopping_patience=2)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"layer_lr_decay": 0.9},
+        {"reinit_layers": 1},
+        {"freeze_layers": 0},
+        {"weight_decay_to_start": True},
+    ],
+)
+def test_an_encoder_that_is_not_trained_has_none_of_them(flags):
+    made(feature_based="last", task_name="conll-2003")
+    with pytest.raises(InputError, match=f"feature_based=last and --{min(flags)} exclude"):
+        made(feature_based="last", task_name="conll-2003", **flags)
