@@ -1,6 +1,7 @@
 """Flags of run_classifier.py on other trained models: a teacher to learn from, or an ensemble."""
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.options.checks import require_not_negative, require_positive
 
+_MODEL_FILES = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt"}
 # What decides the weights, in addition to what every fine-tuning has; only with a teacher.
 OF_TEACHER = ("distillation_temperature", "distillation_alpha", "distillation_alpha_cos")
 
@@ -52,7 +54,7 @@ class Ensembles:
 
     ensemble: str | None = option(
         None,
-        "(new) --output_dir of several trainings on the same task, separated by commas. Their "
+        "(new) The --output_dir of several trainings on a task, separated by commas. Their "
         "probabilities are averaged for --do_eval and --do_predict, and --output_dir becomes a "
         "model directory of all of them.",
         is_path=True,
@@ -65,17 +67,30 @@ class Ensembles:
 
 
 def with_start(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with an --init_checkpoint where another model is what the run starts from.
+    """Options with the model that the run starts from, where other flags name it.
+
+    Without --init_checkpoint and --bert_config_file it is the teacher of --student_layers, the
+    first member of --ensemble, or, where nothing is trained, the model in --output_dir.
 
     Args:
       given: by option.
     """
     values = dict(given)
-    if values.get("init_checkpoint") is None:
-        if values.get("student_layers") and values.get("teacher"):
-            values["init_checkpoint"] = values["teacher"]
-        elif values.get("ensemble") and not values.get("bert_config_file"):
-            values["init_checkpoint"] = values["ensemble"].split(",")[0].strip()
+    if values.get("init_checkpoint"):
+        return values
+    if values.get("student_layers") and values.get("teacher"):
+        values["init_checkpoint"] = values["teacher"]
+    elif values.get("bert_config_file"):
+        return values
+    elif values.get("ensemble"):
+        values["init_checkpoint"] = values["ensemble"].split(",")[0].strip()
+    elif not values.get("do_train"):
+        found = {
+            name: os.path.join(values.get("output_dir", ""), file)
+            for name, file in _MODEL_FILES.items()
+        }
+        if all(map(os.path.isfile, found.values())):
+            values = found | values
     return values
 
 

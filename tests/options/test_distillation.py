@@ -21,6 +21,18 @@ def test_a_run_starts_from_the_model_that_is_named():
     assert made(init_checkpoint="i", do_eval=True).ensemble_members == ()
 
 
+def test_what_trains_nothing_uses_the_model_that_is_there(tmp_path):
+    for name in ("bert_config.json", "vocab.txt"):
+        (tmp_path / name).touch()
+    found = made(output_dir=str(tmp_path), do_predict=True)
+    assert found.bert_config_file == str(tmp_path / "bert_config.json")
+    assert found.vocab_file == str(tmp_path / "vocab.txt")
+    given = made(output_dir=str(tmp_path), do_predict=True, init_checkpoint="i")
+    assert given.bert_config_file is None
+    with pytest.raises(InputError, match="--bert_config_file is not given"):
+        made(output_dir=str(tmp_path), do_train=True)
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
