@@ -88,19 +88,17 @@ def checkpoint_of_layers(
     small = dataclasses.replace(config, num_hidden_layers=len(layers))
     theirs = {row.path: row.names for row in checkpoint.format.rows(config)}
     of_layers = {name for path in theirs if _LAYER.match(path) for name in theirs[path]}
-    sources = {name: name for name in checkpoint.shapes if name not in of_layers}
+    # Older files spell names in another way than the table of their format.
+    spelled = {checkpoint.format.canonical_name(name): name for name in checkpoint.shapes}
+    sources = {name: name for today, name in spelled.items() if today not in of_layers}
     for row in checkpoint.format.rows(small):
         if match := _LAYER.match(row.path):
             path = f"encoder/layer_{layers[int(match[1])]}/{row.path[match.end() :]}"
-            sources |= dict(zip(row.names, theirs[path], strict=True))
-    shapes = {
-        name: checkpoint.shapes[source]
-        for name, source in sources.items()
-        if source in checkpoint.shapes
-    }
+            named = zip(row.names, theirs[path], strict=True)
+            sources |= {name: spelled[source] for name, source in named if source in spelled}
     return dataclasses.replace(
         checkpoint,
-        shapes=shapes,
+        shapes={name: checkpoint.shapes[source] for name, source in sources.items()},
         read_array=lambda name: checkpoint.read_array(sources[name]),
         config=small,
     )

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from bert_tf import checkpoints
+from bert_tf.checkpoints.opening import format_named
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.modeling import models
+from bert_tf.modeling.encoder import Encoder
 from bert_tf.training.distillation import student
 
 CONFIG = BertConfig(
@@ -52,16 +54,36 @@ def test_other_layers_are_refused(flag, wanted):
     assert wanted in str(refused.value)
 
 
-def test_a_checkpoint_of_some_layers(tmp_path):
-    """Its layers are those of the whole model, everything else is as there."""
-    whole = models.ClassifierModel(CONFIG, 3)
+@pytest.fixture(scope="module")
+def whole():
+    model = Encoder(CONFIG)
     rng = np.random.default_rng(3)
-    for variable in whole.variables:
+    for variable in model.variables:
         variable.assign(rng.normal(size=variable.shape))
-    checkpoints.save(whole, tmp_path / "whole")
+    return model
+
+
+def save_without_prefix(model, directory):
+    """A file of Hugging Face's bare encoder, whose names are not those of the format's table."""
+    directory.mkdir()
+    arrays = {variable.path: variable.numpy() for variable in model.variables}
+    rows = format_named("huggingface").rows(CONFIG)
+    named = {
+        name.removeprefix("bert."): np.ascontiguousarray(array)
+        for row in rows
+        if row.path in arrays
+        for name, array in zip(row.names, row.split(arrays[row.path]), strict=True)
+    }
+    safetensors.numpy.save_file(named, directory / "model.safetensors")
+
+
+@pytest.mark.parametrize("save", [checkpoints.save, save_without_prefix])
+def test_a_checkpoint_of_some_layers(whole, save, tmp_path):
+    """Its layers are those of the whole model, everything else is as there."""
+    save(whole, tmp_path / "whole")
     opened = checkpoints.open_checkpoint(tmp_path / "whole")
     found = student.checkpoint_of_layers(opened, CONFIG, (1, 4))
-    small = models.ClassifierModel(found.config, 3)
+    small = Encoder(found.config)
     report = checkpoints.load(small, found)
     assert not report.fresh
     values = {variable.path: variable.numpy() for variable in whole.variables}
