@@ -25,10 +25,10 @@ class NumpyArrays(Format):
     """NumPy arrays, uncompressed."""
 
     def encode(self, rows: Sequence[Extracted]) -> Appended:
-        appended = {"values": b"".join(row.vectors.tobytes() for row in rows)}
+        appended = {"values": b"".join(row.vectors.data for row in rows)}
         if self.layout.selection.has_tokens:
             word_ids = [np.array(row.row.word_ids, np.int32) for row in rows]
-            appended["word_ids"] = b"".join(ids.tobytes() for ids in word_ids)
+            appended["word_ids"] = b"".join(ids.data for ids in word_ids)
             appended["lengths"] = np.array([len(ids) for ids in word_ids], np.int64).tobytes()
         return appended
 
