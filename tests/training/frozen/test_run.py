@@ -4,6 +4,7 @@ import pathlib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf import checkpoints, options
 from bert_tf.checkpoints.model_directory import ModelDirectory
@@ -45,6 +46,14 @@ def given(tmp_path_factory):
         return options.Classifier(**values | flags)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def eager():
+    """Graphs of LSTMs take long to make, and are tested in tests/modeling."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 def scores(given_options):
