@@ -70,12 +70,12 @@ class EarlyStopping:
         return self._text(best, num_waited)
 
     def _text(self, best: Mapping[str, Any], num_waited: int) -> str:
-        moved = "rose above" if metrics.more_is_better(self.metric) else "fell below"
+        move = "rise above" if metrics.more_is_better(self.metric) else "fall below"
         by = f" by more than {number(self.min_delta)}" if self.min_delta else ""
         times = "the last evaluation" if num_waited == 1 else f"{num_waited} evaluations in a row"
         return (
-            f"in {times}, {self.metric} never {moved} {number(best[self.metric])}{by}, the score "
-            f"after step {best['step']:,}"
+            f"{self.metric} did not {move} {number(best[self.metric])}{by}, the score after step "
+            f"{best['step']:,}, in {times}"
         )
 
 

@@ -77,12 +77,12 @@ def test_the_rule_is_that_of_keras():
 def test_the_reason_says_what_was_waited_for():
     reason = EarlyStopping("f1", 2).reason(lines("f1", 0.5, 0.75, 0.7, 0.75))
     assert reason == (
-        "in 2 evaluations in a row, f1 never rose above 0.75, the score after step 20"
+        "f1 did not rise above 0.75, the score after step 20, in 2 evaluations in a row"
     )
     reason = EarlyStopping("loss", 1, 0.01).reason(lines("loss", 0.5, 0.495))
     assert reason == (
-        "in the last evaluation, loss never fell below 0.5 by more than 0.01, the score after "
-        "step 10"
+        "loss did not fall below 0.5 by more than 0.01, the score after step 10, in the last "
+        "evaluation"
     )
 
 

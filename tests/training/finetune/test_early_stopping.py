@@ -17,7 +17,7 @@ train = runs.train
 # scores, after updates 6 and 8, do not reach that after update 4.
 FLAGS = {"do_eval": True, "eval_steps": 2, "early_stopping_patience": 2}
 SCORES = (0.5, 0.75, 0.7, 0.6)
-REASON = "in 2 evaluations in a row, f1 never rose above 0.75, the score after step 4"
+REASON = "f1 did not rise above 0.75, the score after step 4, in 2 evaluations in a row"
 
 
 def killed(*_, **__):
