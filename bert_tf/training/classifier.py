@@ -64,9 +64,13 @@ def _use_trained(given: ClassifierData, strategy: tf.distribute.Strategy) -> Non
     is_evaluated = options.do_eval and not options.do_train
     scores = Scores(given.directory.path, given.main_metric)
     results: dict[str, float] = {}
-    for weights in trained_weights.find(
+    found_weights = trained_weights.find(
         given.inputs, given.directory, scores, strategy, with_last=is_evaluated
-    ):
+    )
+    if ensembles.has_predictions(options):
+        made = Predictor(ensembles.new_model(options))
+        found_weights = iter([trained_weights.Weights(made, 0, is_last=True, is_best=False)])
+    for weights in found_weights:
         predictor = weights.predictor
         if is_evaluated:
             found = _evaluate(task, data["dev"], options.eval_batch_size, predictor)
@@ -120,6 +124,7 @@ def _predict(
     for labelled in sets:
         logits = predictor.logits(labelled.rows, options.predict_batch_size)
         suffix = f"_{labelled.name}" if labelled.name else ""
+        logits = ensembles.with_predictions(options, task, suffix, logits)
         paths = task.write_predictions(
             options.output_dir, suffix, labelled.examples, labelled.rows, logits
         )
