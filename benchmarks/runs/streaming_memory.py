@@ -113,7 +113,7 @@ def run(directory, count, has_records):
         f"{row['train_peak']:12,.0f}{on_disk:12,.0f}",
         flush=True,
     )
-    return {name: round(value, 1) for name, value in row.items()}
+    return {n: round(x, 1) if isinstance(x, float) else x for n, x in row.items()}
 
 
 def main(options):
