@@ -104,7 +104,7 @@ def _model_text(
     checkpoint: checkpoints.Checkpoint | None,
 ) -> str:
     """The first line of a run: which model."""
-    weights = f"weights from {checkpoint.path}" if checkpoint else "random weights"
+    weights = f"weights from {checkpoint.path}" if checkpoint else "no --init_checkpoint"
     return (
         f"Model: {bert_config.num_hidden_layers} layers, {bert_config.hidden_size} wide, "
         f"{bert_config.num_attention_heads} heads, {len(vocabulary):,} "
