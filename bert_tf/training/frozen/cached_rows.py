@@ -120,7 +120,8 @@ class VectorCache:
         unlabelled = rows.without_labels()
         with files.replacing(path, flushes=False) as temporary:
             vectors = np.lib.format.open_memmap(temporary, "w+", _DTYPE, shape)
-            with Progress(f"vectors of {name}", len(rows), "rows") as progress:
+            first = "compiling the model"
+            with Progress(f"vectors of {name}", len(rows), "rows", first=first) as progress:
                 for indices in batching.length_batches(lengths, batch_size):
                     found = self._model(unlabelled.batch(indices))
                     for index, of_row in zip(indices, found, strict=True):
