@@ -1,6 +1,6 @@
 """Memory of a fine-tuning against the number of its training examples, in memory and in records.
 
-python -m benchmarks.runs.streaming_memory [--counts=10000,40000,160000]
+python -m benchmarks.runs.streaming_memory [--counts=5000,20000,80000]
 
 Each run reads its training set from files of 5,000 examples, tokenizes it and makes ten updates of
 a small model. The table has the resident memory of the process that trains: the most of it while
@@ -63,7 +63,7 @@ print(json.dumps(found))
 class Options:
     """Flags of this program."""
 
-    counts: str = option("10000,40000,160000", "Numbers of training examples.")
+    counts: str = option("5000,20000,80000", "Numbers of training examples.")
     text: str = option("data/corpus/train.txt", "Sentences to make texts of.")
 
 
