@@ -174,6 +174,8 @@ class TextClassifier(_ScoringModel):
                 f"{source.checkpoint.path} is not a trained classifier: it has no labels. Give "
                 "labels=[...], and train it."
             )
+        if is_trained:
+            _check_row(source)
         labels = source.labels if is_trained else labels
         model = cls(source.config, tokenizer, labels, **kwargs)
         presets.fill(model, source, heads=("classifier",) if is_trained else ())
@@ -248,7 +250,10 @@ class TextRegressor(_ScoringModel):
 
     @classmethod
     def _heads_to_load(cls, source: presets.Source) -> Sequence[str]:
-        return ("classifier",) if source.kind == "regress" else ()
+        if source.kind != "regress":
+            return ()
+        _check_row(source)
+        return ("classifier",)
 
     def predict_step(self, data: Any) -> Tensor:
         """The numbers of a batch, float32 [B]."""
@@ -271,6 +276,15 @@ class TextRegressor(_ScoringModel):
 
     def _default_metrics(self) -> list[Any]:
         return [keras.metrics.MeanAbsoluteError(name="mae")]
+
+
+def _check_row(source: presets.Source) -> None:
+    """Refuses a model that reads a long text in windows: one row would cut it off."""
+    if source.metadata and "long_texts" in source.metadata.settings:
+        raise InputError(
+            f"{source.checkpoint.path} reads long texts in windows, which this class does not. "
+            "bert_tf.load gives an object that answers as it was trained."
+        )
 
 
 def classification(labels: Sequence[Label], probabilities: np.ndarray) -> Classification:

@@ -86,7 +86,9 @@ def test_a_student_and_an_ensemble_of_long_texts(data, capsys):
     np.testing.assert_allclose(found, before, rtol=1e-5)
     assert bert_tf.load(student)(TEXTS[0]).label == answers[0].label
 
-    with pytest.raises(InputError, match="reads long texts in windows"):
+    with pytest.raises(InputError, match="reads long texts in windows, which this class does not"):
+        bert_tf.TextClassifier.from_preset(student)
+    with pytest.raises(InputError, match="reads long texts in windows, which an export does not"):
         savedmodel.check(model_directory.ModelDirectory.open(student))
     with pytest.raises(InputError, match="holds another run: settings is"):
         run(data, output_dir=student, long_texts="windows", max_windows=2)
