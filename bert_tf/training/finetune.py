@@ -89,6 +89,8 @@ def train(
     identity |= evaluation_schedule.deciding_options(options)
     identity["label_weights"] = list(getattr(objective, "label_weights", ()))
     identity |= getattr(objective, "identity", {})  # of a student: its teacher
+    if layers := getattr(options, "student_layers", None):
+        identity["student_layers"] = layers
     scores = Scores(directory.path, main_metric)
     keeps_states = options.keep_training_state
     num_updates = completion.early_end(directory.path) or steps.total
