@@ -291,3 +291,21 @@ def test_the_counts_known_before_the_forward_pass_are_those_of_the_losses(kind, 
     counts = {name: float(count) for name, count in objective.counts(batch).items()}
     assert counts == {name: measured[name][1] for name in objective.losses}
     assert num_rows or set(measured.values()) == {(0.0, 0.0)}
+
+
+def test_a_weight_of_a_window_counts_like_windows_of_its_number():
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(2, 3, 5)).astype(np.float32)
+    positions = rng.integers(0, 5, (2, 3)).astype(np.int32)
+
+    def measured(rows, **more):
+        names = features.START_POSITIONS.name, features.END_POSITIONS.name
+        batch = {name: tf.constant(x[rows]) for name, x in zip(names, positions, strict=True)}
+        batch |= {features.WORD_IDS.name: tf.zeros([len(rows), 5], tf.int32), **more}
+        outputs = {"start_logits": logits[0][rows], "end_logits": logits[1][rows]}
+        found = objectives.SPANS.measure(outputs, batch), objectives.SPANS.counts(batch)
+        return tf.nest.map_structure(float, found)
+
+    weights = {features.EXAMPLE_WEIGHTS.name: tf.constant([1.0, 0.0, 2.0])}
+    found, wanted = measured([0, 1, 2], **weights), measured([0, 2, 2])
+    assert tf.nest.flatten(found) == pytest.approx(tf.nest.flatten(wanted), rel=1e-6)
