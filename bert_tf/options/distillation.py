@@ -120,11 +120,6 @@ def check(options: Any) -> None:
             "--distillation_alpha=0 leaves --teacher without effect. Give a weight above 0, or "
             "leave --teacher out."
         )
-    if options.teacher and options.feature_based:
-        raise InputError(
-            f"--teacher={options.teacher} and --feature_based={options.feature_based} exclude each "
-            "other: a student is trained as a whole. Leave one out."
-        )
     if options.student_layers and not options.init_checkpoint:
         raise InputError(
             f"--student_layers={options.student_layers} needs the model whose layers they are: "

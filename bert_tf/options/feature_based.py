@@ -9,7 +9,13 @@ from bert_tf.frozen_layers import FROZEN_LAYERS
 from bert_tf.options.checks import require_positive
 
 _DEFAULT_UNITS = 768  # the paper's
-_EXCLUDED = ("use_tpu", "length_buckets", "jit_compile", "freeze_layers", "reinit_layers")
+_EXCLUDED: tuple[str, ...] = (
+    "use_tpu",
+    "length_buckets",
+    "jit_compile",
+    "freeze_layers",
+    "reinit_layers",
+)
 _EXCLUDED += ("weight_decay_to_start", "layer_lr_decay", "teacher", "student_layers", "ensemble")
 
 
