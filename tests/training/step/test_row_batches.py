@@ -85,7 +85,7 @@ def mirrored(num_replicas):
     [
         ("classify", 2, ON_DEVICES),
         ("tag", 1, ON_DEVICES | {"length_buckets": "7"}),
-        ("choice", 1, {"num_micro_batches": 2}),
+        ("choice", 1, ON_DEVICES | {"num_micro_batches": 2}),
     ],
 )
 def test_the_weights_are_those_of_one_device_fed_from_the_host(
