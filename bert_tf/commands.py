@@ -73,7 +73,7 @@ COMMANDS = {
     "pretrain": Command(
         "Pre-train BERT on TFRecords: masked LM and next sentence prediction.",
         "bert_tf.options:PreTraining",
-        "bert_tf.training.pretraining_inputs:main",
+        "bert_tf.training.pretraining.pretraining_inputs:main",
     ),
     "report": Command(
         "Write the HTML report of a pre-training or fine-tuning run.",
@@ -83,7 +83,7 @@ COMMANDS = {
     "classify": Command(
         "Fine-tune BERT to classify or score one or two texts (GLUE).",
         "bert_tf.options:Classifier",
-        "bert_tf.training.classifier_data:main",
+        "bert_tf.training.finetuning.classifier_data:main",
         help_notes="bert_tf.tasks.registry:overview",
     ),
     "submission": Command(
@@ -94,7 +94,7 @@ COMMANDS = {
     "squad": Command(
         "Fine-tune BERT to answer questions from a passage (SQuAD).",
         "bert_tf.options:QuestionAnswering",
-        "bert_tf.training.squad_data:main",
+        "bert_tf.training.finetuning.squad_data:main",
     ),
     "features": Command(
         "Write the vectors that an encoder gives texts to a file.",

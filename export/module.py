@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import features
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.modeling.models import ClassifierModel
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.text.graph import GraphTokenizer
 from export import chunks
 

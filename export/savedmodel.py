@@ -7,7 +7,7 @@ from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.tasks import registry
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.kinds.text_task import TextTask
 from export.options import Export
 
 

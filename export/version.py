@@ -14,7 +14,7 @@ from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.modeling.models import ClassifierModel
 from bert_tf.tasks import registry
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.kinds.text_task import TextTask
 from export import operations, verify, warmup
 from export.module import ServingModule
 

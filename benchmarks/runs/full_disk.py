@@ -273,7 +273,7 @@ def main(options):
         # Imported once; TensorFlow starts nothing before its first operation, so forks may follow.
         import tensorflow as tf  # noqa: F401
 
-        from bert_tf.training import classifier, pretrain, squad  # noqa: F401
+        from bert_tf.training.finetuning import squad  # noqa: F401
 
         trained = dataclasses.replace(
             found["classify"],

@@ -32,7 +32,7 @@ NUM_WORDS = 60  # of an example
 _PROGRAM = """
 import json, re, resource, sys
 import bert_tf
-from bert_tf.training import finetune
+from bert_tf.training.finetuning import finetune
 
 def memory(name):
     with open("/proc/self/status") as file:
@@ -53,7 +53,7 @@ def measured(*args):
 
 finetune.train = measured
 from bert_tf import flagging, options
-from bert_tf.training import classifier_data
+from bert_tf.training.finetuning import classifier_data
 classifier_data.main(flagging.make(options.Classifier, json.loads(sys.argv[1])))
 print(json.dumps(found))
 """

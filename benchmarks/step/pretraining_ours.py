@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from benchmarks.turns import Turns
 from bert_tf.options import training
-from bert_tf.training import pretrain
 from bert_tf.training.monitoring import throughput
+from bert_tf.training.pretraining import pretrain
 
 
 class MeterInTurns(throughput.Meter):

@@ -54,7 +54,7 @@ class Kind:
         return tuple(head for head in HEADS if head not in kept)
 
 
-_MODELS, _TASKS = "bert_tf.modeling.models", "bert_tf.tasks"
+_MODELS, _TASKS = "bert_tf.modeling.models", "bert_tf.tasks.kinds"
 _POOLING = ("window_pooling",)
 _WINDOWS = ("long_texts", "max_windows", "window_stride", *_POOLING)
 # A question-answering head is kept, so that one data set can follow another (paper, section 4.2).

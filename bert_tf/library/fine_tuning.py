@@ -16,7 +16,7 @@ from bert_tf.library import presets, texts
 from bert_tf.options import TextClassification
 from bert_tf.tasks import registry
 from bert_tf.tasks.registry import Task
-from bert_tf.training import classifier, classifier_data
+from bert_tf.training.finetuning import classifier, classifier_data
 
 if TYPE_CHECKING:
     from bert_tf.library.loading import Loaded

@@ -12,7 +12,7 @@ from bert_tf.examples.rows import Rows
 from bert_tf.library import texts
 from bert_tf.library.text_classifier import classification
 from bert_tf.tasks import registry
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 _BATCH_SIZE = 32

@@ -8,7 +8,7 @@ when the options are made.
 from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingData, TextInput
 from bert_tf.options.devices import Devices
 from bert_tf.options.extraction import FeatureExtraction
-from bert_tf.options.grid import GridSearch
+from bert_tf.options.finetuning.grid import GridSearch
 from bert_tf.options.submission import Submission
 from bert_tf.options.training import (
     Classifier,

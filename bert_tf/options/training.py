@@ -6,7 +6,6 @@ from typing import Any
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.options import distillation, feature_based, grid, long_texts, stability, streaming
 from bert_tf.options.checks import (
     require_not_negative,
     require_or_checkpoint,
@@ -14,13 +13,21 @@ from bert_tf.options.checks import (
     require_seed,
 )
 from bert_tf.options.devices import Devices
-from bert_tf.options.distillation import Distillation, Ensembles
-from bert_tf.options.feature_based import FeatureBased
-from bert_tf.options.grid import GridSearch
-from bert_tf.options.long_texts import LongTexts
+from bert_tf.options.finetuning import (
+    distillation,
+    feature_based,
+    grid,
+    long_texts,
+    stability,
+    streaming,
+)
+from bert_tf.options.finetuning.distillation import Distillation, Ensembles
+from bert_tf.options.finetuning.feature_based import FeatureBased
+from bert_tf.options.finetuning.grid import GridSearch
+from bert_tf.options.finetuning.long_texts import LongTexts
+from bert_tf.options.finetuning.stability import DuringTraining, Stability
+from bert_tf.options.finetuning.streaming import Streaming
 from bert_tf.options.objectives import DEFAULT_OBJECTIVE, PRETRAINING_OBJECTIVES
-from bert_tf.options.stability import DuringTraining, Stability
-from bert_tf.options.streaming import Streaming
 
 _VOCAB_FILE_HELP = (
     "vocab.txt that the checkpoint or the records were made with; none: the one next to "

@@ -16,11 +16,11 @@ from bert_tf.checkpoints import kinds
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.errors import InputError
 from bert_tf.examples.readers import Columns, TextLayout
-from bert_tf.tasks.classification import Classification
 from bert_tf.tasks.data_sets import choices, entities, glue, languages
-from bert_tf.tasks.regression import Regression
+from bert_tf.tasks.kinds.classification import Classification
+from bert_tf.tasks.kinds.regression import Regression
+from bert_tf.tasks.kinds.text_task import LABEL, TEXT_A, TextTask
 from bert_tf.tasks.task import OWN_FILES, Task
-from bert_tf.tasks.text_task import LABEL, TEXT_A, TextTask
 
 # Kinds of models that a task trains.
 KINDS = tuple(kind.name for kind in kinds.KINDS.values() if kind.task)

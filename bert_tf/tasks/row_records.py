@@ -21,8 +21,8 @@ from bert_tf.records.build.workers import Workers
 from bert_tf.records.rows import write
 from bert_tf.records.rows.read import RecordRows
 from bert_tf.records.rows.write import Encoded
+from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.text_task import TextTask
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 # Fewer examples are encoded before worker processes have started.

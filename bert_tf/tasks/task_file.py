@@ -20,7 +20,7 @@ from bert_tf.examples import readers
 from bert_tf.examples.readers import Columns, tag_schemes
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.tasks import metrics
-from bert_tf.tasks.class_weights import BALANCED
+from bert_tf.tasks.kinds.class_weights import BALANCED
 from bert_tf.tasks.task import OWN_FILES, Task
 
 SPLITS = ("train", "dev", "test")

@@ -13,7 +13,7 @@ from bert_tf import identity as run_identity
 from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.hub import presets
 from bert_tf.errors import InputError
-from bert_tf.options.stability import recipe_text
+from bert_tf.options.finetuning.stability import recipe_text
 from bert_tf.text import vocab
 from bert_tf.training.grid import plan as grid_plan
 

@@ -13,9 +13,9 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.errors import InputError
 from bert_tf.progress import status
-from bert_tf.training import stability
 from bert_tf.training.devices import environment, strategies, tpu
 from bert_tf.training.devices.workers import Workers
+from bert_tf.training.finetuning import stability
 from bert_tf.training.inputs import Inputs, Options, deciding_options
 from bert_tf.training.optimization.loss_scale import LossScale
 from bert_tf.training.optimization.optimizer import LAMB, AdamW, Optimizer

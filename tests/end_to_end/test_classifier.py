@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.training import classifier
+from bert_tf.training.finetuning import classifier
 
 WORDS = "who wrote this book when did she live it was about love and pride".split()
 

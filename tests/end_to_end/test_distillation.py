@@ -13,7 +13,7 @@ from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
-from bert_tf.training import classifier
+from bert_tf.training.finetuning import classifier
 from export import savedmodel
 
 CONFIG = BertConfig(

@@ -7,10 +7,10 @@ import pytest
 from bert_tf.checkpoints import kinds
 from bert_tf.examples.readers import ChoiceLayout, Columns, TextLayout, TokenLayout
 from bert_tf.tasks import registry
-from bert_tf.tasks.choice import Choice
-from bert_tf.tasks.multi_label import MultiLabel
-from bert_tf.tasks.tagging import Tagging
-from bert_tf.training import classifier
+from bert_tf.tasks.kinds.choice import Choice
+from bert_tf.tasks.kinds.multi_label import MultiLabel
+from bert_tf.tasks.kinds.tagging import Tagging
+from bert_tf.training.finetuning import classifier
 from tests.reference import yes_no
 
 TEXTS = TextLayout(

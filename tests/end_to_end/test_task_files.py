@@ -3,7 +3,7 @@
 import csv
 import json
 
-from bert_tf.training import classifier
+from bert_tf.training.finetuning import classifier
 
 REVIEWS = 'Nr;Text;Sterne\nr1;"Gut; auch der Preis";5\nr2;Nie wieder.;1\nr3;Sehr gut;5\n'
 STARS = """

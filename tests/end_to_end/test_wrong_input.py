@@ -10,7 +10,8 @@ from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.records.build import builder
 from bert_tf.text import vocab
-from bert_tf.training import classifier, pretrain, squad
+from bert_tf.training.finetuning import classifier, squad
+from bert_tf.training.pretraining import pretrain
 from tests.reference import records
 
 HEADER = "index\tquestion\tsentence\tlabel\n"

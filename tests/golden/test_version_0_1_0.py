@@ -17,7 +17,8 @@ import tensorflow_text  # noqa: F401  ops of the export
 
 from bert_tf import options
 from bert_tf.records.inspect import show
-from bert_tf.training import classifier, pretrain
+from bert_tf.training.finetuning import classifier
+from bert_tf.training.pretraining import pretrain
 from tests.reference.pretraining_runs import weights
 
 ROOT = pathlib.Path(__file__).parents[2]

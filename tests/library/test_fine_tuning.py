@@ -13,7 +13,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.library import fine_tuning
 from bert_tf.library.text_classifier import TextClassifier, TextRegressor
-from bert_tf.training import classifier
+from bert_tf.training.finetuning import classifier
 
 CONFIG = BertConfig(
     vocab_size=11,

@@ -12,11 +12,11 @@ from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.config import BertConfig
 from bert_tf.examples.rows import NO_LABEL, Rows
 from bert_tf.examples.static_batches import StaticBatches
-from bert_tf.tasks.choice import Choice
-from bert_tf.tasks.classification import Classification
-from bert_tf.tasks.multi_label import MultiLabel
-from bert_tf.tasks.regression import Regression
-from bert_tf.tasks.tagging import Tagging
+from bert_tf.tasks.kinds.choice import Choice
+from bert_tf.tasks.kinds.classification import Classification
+from bert_tf.tasks.kinds.multi_label import MultiLabel
+from bert_tf.tasks.kinds.regression import Regression
+from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule

@@ -11,7 +11,7 @@ from bert_tf import features
 from bert_tf.checkpoints.kinds import Kind
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.kinds.text_task import TextTask
 
 ROW = Kind(
     "yes_no",

@@ -92,9 +92,9 @@ THEIRS = {
     "bert_tf.checkpoints.hub.presets": {"huggingface_hub"},
     "bert_tf.tasks": {"keras", "numpy", "scipy"},
     # What an exported model answers is made of TensorFlow's strings, inside methods.
-    "bert_tf.tasks.classification": {"keras", "numpy", "tensorflow"},
-    "bert_tf.tasks.multi_label": {"keras", "numpy", "tensorflow"},
-    "bert_tf.tasks.text_task": {"numpy", "tensorflow"},
+    "bert_tf.tasks.kinds.classification": {"keras", "numpy", "tensorflow"},
+    "bert_tf.tasks.kinds.multi_label": {"keras", "numpy", "tensorflow"},
+    "bert_tf.tasks.kinds.text_task": {"numpy", "tensorflow"},
     "bert_tf.training": {"keras", "numpy", "tensorflow"},
     "bert_tf.training.distillation.teacher": {"numpy", "tensorflow", "tensorflow_text"},
     "bert_tf.training.report.rendering": {"jinja2"},

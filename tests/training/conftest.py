@@ -9,4 +9,4 @@ import pytest
 def known_peak(monkeypatch):
     """The peak of the machine, which takes a run seconds to measure; `test_peak` measures it."""
     peak = types.SimpleNamespace(of_strategy=lambda *_: 1e11)
-    monkeypatch.setattr("bert_tf.training.pretrain.peak", peak)
+    monkeypatch.setattr("bert_tf.training.pretraining.pretrain.peak", peak)

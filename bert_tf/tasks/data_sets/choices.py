@@ -1,7 +1,7 @@
 """Multiple choice: SWAG (arXiv 1808.05326) and HellaSwag (arXiv 1905.07830), Zellers et al."""
 
 from bert_tf.examples.readers import ChoiceLayout
-from bert_tf.tasks.choice import Choice
+from bert_tf.tasks.kinds.choice import Choice
 from bert_tf.tasks.task import Task
 
 TASKS: dict[str, Task] = {

@@ -1,7 +1,7 @@
 """Named entities: CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) and MSRA (Levow 2006)."""
 
 from bert_tf.examples.readers import TokenLayout
-from bert_tf.tasks.tagging import Tagging
+from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.tasks.task import Task
 
 

@@ -2,8 +2,8 @@
 
 from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.examples.readers.delimited import Dialect
-from bert_tf.tasks.classification import Classification
-from bert_tf.tasks.regression import Regression
+from bert_tf.tasks.kinds.classification import Classification
+from bert_tf.tasks.kinds.regression import Regression
 from bert_tf.tasks.task import Task
 
 _TWO_DOMAINS = {

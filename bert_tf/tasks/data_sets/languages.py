@@ -9,7 +9,7 @@ google-research/bert does for Chinese. Files are those that the authors released
 from collections.abc import Callable, Sequence
 
 from bert_tf.examples.readers import Columns, TextLayout
-from bert_tf.tasks.classification import Classification
+from bert_tf.tasks.kinds.classification import Classification
 from bert_tf.tasks.task import Files, Task
 
 _XNLI_LANGUAGES = "en ar bg de el es fr hi ru sw th tr ur vi zh".split()

@@ -4,12 +4,12 @@ import keras
 
 from bert_tf.examples.rows import Rows
 from bert_tf.options import TextClassification
-from bert_tf.options.distillation import OF_TEACHER
+from bert_tf.options.finetuning.distillation import OF_TEACHER
 from bert_tf.tasks.task import Task
 from bert_tf.training import setup
-from bert_tf.training.classifier_data import Labelled
 from bert_tf.training.distillation import teacher as teachers
 from bert_tf.training.distillation.objective import Distillation
+from bert_tf.training.finetuning.classifier_data import Labelled
 from bert_tf.training.step.objectives import Objective
 
 

@@ -21,8 +21,8 @@ from bert_tf.examples.rows import Rows, Values
 from bert_tf.options import TextClassification
 from bert_tf.progress import Progress, status
 from bert_tf.tasks import registry
+from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.text_task import TextTask
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.inputs import Inputs
 
@@ -116,7 +116,9 @@ class TrainedTeacher(Teacher):
         self, task: Task, examples: Sequence[Example], rows: Rows, batch_size: int
     ) -> dict[str, Values]:
         """See `Teacher`."""
-        from bert_tf.training.predict import Predictor  # TensorFlow takes seconds to load
+        from bert_tf.training.finetuning.predict import (
+            Predictor,  # TensorFlow takes seconds to load
+        )
 
         metadata = self.directory.metadata
         own = registry.of_model(metadata)

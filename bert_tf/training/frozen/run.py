@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from bert_tf.examples.rows import Rows
 from bert_tf.options import TextClassification
 from bert_tf.training import setup
-from bert_tf.training.classifier_data import Labelled
+from bert_tf.training.finetuning.classifier_data import Labelled
 from bert_tf.training.frozen.cached_rows import VectorCache
 from bert_tf.training.resume import completion
 

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from bert_tf import flagging
 from bert_tf import identity as run_identity
 from bert_tf.errors import InputError
-from bert_tf.options import grid
-from bert_tf.options.grid import Value
+from bert_tf.options.finetuning import grid
+from bert_tf.options.finetuning.grid import Value
 
 RUNS = "runs"
 _FILE = "grid.json"

@@ -11,7 +11,7 @@ from typing import Any
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.formatting import number
-from bert_tf.options.grid import Value
+from bert_tf.options.finetuning.grid import Value
 from bert_tf.tasks import metrics
 from bert_tf.training.grid.plan import PlannedRun, as_text, named
 

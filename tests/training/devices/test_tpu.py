@@ -11,10 +11,10 @@ from bert_tf.errors import InputError
 from bert_tf.options import Devices
 from bert_tf.training import setup
 from bert_tf.training.devices import environment, tpu
+from bert_tf.training.finetuning.predict import Predictor
 from bert_tf.training.monitoring.guards import ReplicaCheck
 from bert_tf.training.plan import peak
-from bert_tf.training.predict import Predictor
-from bert_tf.training.pretraining_data import PhaseData
+from bert_tf.training.pretraining.pretraining_data import PhaseData
 from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.loop import Loop
 from tests.reference import pretend_tpu, state_run, toy_fine_tuning, toy_pretraining

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import checkpoints, options
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.modeling.encoder import Encoder
-from bert_tf.training import classifier
+from bert_tf.training.finetuning import classifier
 from bert_tf.training.frozen import cached_rows
 from tests.checkpoints import samples
 from tests.modeling import harness

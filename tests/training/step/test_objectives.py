@@ -8,9 +8,9 @@ from bert_tf import features
 from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.modeling import dropout, models
 from bert_tf.tasks import registry
-from bert_tf.tasks.choice import Choice
-from bert_tf.tasks.multi_label import MultiLabel
-from bert_tf.tasks.tagging import Tagging
+from bert_tf.tasks.kinds.choice import Choice
+from bert_tf.tasks.kinds.multi_label import MultiLabel
+from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.training.step import objectives
 from tests.modeling import harness
 

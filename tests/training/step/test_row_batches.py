@@ -16,8 +16,9 @@ from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.training import finetune, setup
+from bert_tf.training import setup
 from bert_tf.training.devices import strategies
+from bert_tf.training.finetuning import finetune
 from bert_tf.training.inputs import Inputs
 from bert_tf.training.step import row_batches
 from tests.reference import pretend_tpu, toy_fine_tuning

@@ -1,0 +1,1 @@
+"""The kinds of tasks, a file each: what answers are."""

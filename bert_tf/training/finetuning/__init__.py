@@ -1,0 +1,1 @@
+"""Fine-tuning: run_classifier.py and run_squad.py."""

@@ -1,0 +1,137 @@
+"""`run_classifier.py`: fine-tune, evaluate and predict on a task.
+
+Files in `--output_dir` in addition to those of a model directory:
+
+    eval_results.txt    metrics of the last and of the best weights on the dev set
+    report.html         curves of the training, metrics and mistakes on the dev set
+    evaluation.json     what the report shows of the answers on the dev set
+    test_results.tsv    probability of each label for each row of the test set, as released
+    predictions.tsv     the same rows with id and predicted label, under a header
+    test_scores.txt     metrics of the best weights on test sets that have labels
+"""
+
+import functools
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from bert_tf.options import Classifier, TextClassification
+from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.task import Task
+from bert_tf.training import setup
+from bert_tf.training.distillation.run import objective_and_rows
+from bert_tf.training.finetuning import classifier_data, ensembles, finetune, trained_weights
+from bert_tf.training.finetuning.classifier_data import ClassifierData, Labelled
+from bert_tf.training.finetuning.predict import Predictor
+from bert_tf.training.frozen.run import with_vectors
+from bert_tf.training.inputs import announce
+from bert_tf.training.monitoring import evaluation_file
+from bert_tf.training.monitoring.scores import Scores
+from bert_tf.training.resume import full_disk
+
+
+def run(options: Classifier) -> None:
+    """Runs what the flags ask for; see the module.
+
+    Raises:
+      InputError: see `classifier_data.read`.
+    """
+    run_on(classifier_data.read(options))
+
+
+@full_disk.explained
+def run_on(given: ClassifierData) -> None:
+    """`run` on what was read and checked."""
+    options = given.inputs.options
+    strategy = setup.set_up_devices(options)
+    announce(options)
+    run = setup.Run(given.inputs, strategy, given.directory)
+    if options.do_train:
+        results = _train(run, given)
+        if results and run.is_chief:
+            finetune.write_results(options.output_dir, results)
+    if not run.is_chief:
+        return
+    if options.do_predict or not options.do_train:
+        _use_trained(given, strategy)
+    if options.do_train:
+        finetune.write_report(options.output_dir)
+
+
+def _use_trained(given: ClassifierData, strategy: tf.distribute.Strategy) -> None:
+    """Evaluates weights that are there, unless the training has; predicts with the best ones."""
+    options, task, data = given.inputs.options, given.task, given.splits
+    ensembles.write(options, given.directory)
+    is_evaluated = options.do_eval and not options.do_train
+    scores = Scores(given.directory.path, given.main_metric)
+    results: dict[str, float] = {}
+    found_weights = trained_weights.find(
+        given.inputs, given.directory, scores, strategy, with_last=is_evaluated
+    )
+    if ensembles.has_predictions(options):
+        made = Predictor(ensembles.new_model(options))
+        found_weights = iter([trained_weights.Weights(made, 0, is_last=True, is_best=False)])
+    for weights in found_weights:
+        predictor = weights.predictor
+        if is_evaluated:
+            found = _evaluate(task, data["dev"], options.eval_batch_size, predictor)
+            results |= weights.results(found.metrics, "eval_")
+    if results:
+        finetune.write_results(options.output_dir, results)
+        evaluation_file.write(options.output_dir, weights.step, found)  # the best come last
+    if options.do_predict:
+        _predict(task, predictor, data["test"], options)
+
+
+def _train(run: setup.Run[TextClassification], given: ClassifierData) -> dict[str, float]:
+    """Trains to the end; returns the scores of the last and the best weights."""
+    options, task, data = run.inputs.options, given.task, given.splits
+    (train_set,) = data["train"]
+    rows = train_set.rows.head(options.max_train_examples)
+    with with_vectors(run, rows, data.get("dev", ())) as (rows, dev):
+        evaluate = None
+        if options.do_eval:
+            evaluate = functools.partial(_evaluate, task, dev, options.eval_batch_size)
+        objective, rows = objective_and_rows(run, task, train_set, rows)
+        scores = finetune.train(run, rows, objective, given.main_metric, evaluate)
+        return scores.results("eval_")
+
+
+def _evaluate(
+    task: Task, sets: Sequence[Labelled], batch_size: int, predictor: Predictor
+) -> Evaluation:
+    """Scores of all sets of the dev split; the metrics of those after the first carry their name.
+
+    Everything else is that of the first set.
+    """
+    evaluation: Evaluation | None = None
+    for labelled in sets:
+        logits = predictor.logits(labelled.rows, batch_size, "evaluate")
+        of_set = task.evaluate(labelled.examples, labelled.rows, logits)
+        if evaluation is None:
+            evaluation = of_set
+        else:
+            named = {f"{name}_{labelled.name}": value for name, value in of_set.metrics.items()}
+            evaluation.metrics.update(named)
+    assert evaluation is not None, "a dev split has a set"
+    return evaluation
+
+
+def _predict(
+    task: Task, predictor: Predictor, sets: Sequence[Labelled], options: TextClassification
+) -> None:
+    """Writes the prediction files of each test set, and the scores of those with labels."""
+    scores: dict[str, float] = {}
+    for labelled in sets:
+        logits = predictor.logits(labelled.rows, options.predict_batch_size)
+        suffix = f"_{labelled.name}" if labelled.name else ""
+        logits = ensembles.with_predictions(options, task, suffix, logits)
+        paths = task.write_predictions(
+            options.output_dir, suffix, labelled.examples, labelled.rows, logits
+        )
+        print(f"Predictions: {', '.join(paths)}", flush=True)
+        if all(example.is_labelled for example in labelled.examples):
+            found = task.evaluate(labelled.examples, labelled.rows, logits).metrics
+            scores |= {f"test_{name}{suffix}": value for name, value in found.items()}
+    if scores:
+        finetune.write_results(options.output_dir, scores, "test_scores.txt")

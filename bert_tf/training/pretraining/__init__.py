@@ -1,0 +1,1 @@
+"""Pre-training: run_pretraining.py."""
