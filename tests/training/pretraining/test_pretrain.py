@@ -143,14 +143,14 @@ def finished(tmp_path_factory):
     return directory
 
 
-def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropout, finished):
-    """With dropout: a row of the global batch has its own mask wherever it is computed."""
+def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(dropout):
+    """With dropout and drawn masks: a row has its own ones wherever it is computed."""
     path = many_records(dropout, "records", 17)
 
     def found(name, **changes):
-        return trained(dropout, path, name, num_train_steps=30, **changes)
+        return trained(dropout, path, name, num_train_steps=30, dynamic_masking=True, **changes)
 
-    wanted = weights(finished(0.1, num_train_steps=30))
+    wanted = found("host")
     of_four = {"length_buckets": "17", "gradient_accumulation_steps": 4}
     of_two = of_four | {"gradient_accumulation_steps": 2, "iterations_per_loop": 7}
     assert_close(found("fed by tf.data", **of_four), wanted, 1e-6)
@@ -223,10 +223,11 @@ def test_on_a_tpu_shapes_are_static_and_the_host_evaluates(bert, monkeypatch):
 PHASES = {"phases": "17:4,29:3:4:5e-3", "save_checkpoints_steps": 2}
 
 
-@pytest.mark.parametrize(("step", "buckets"), [(3, None), (4, None), (5, "17")])
-def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, finished, step, buckets):
+@pytest.mark.parametrize(("step", "buckets", "draws"), [(3, None, 0), (4, None, 1), (5, "17", 0)])
+def test_a_run_of_two_phases_goes_on_bit_for_bit(dropout, finished, step, buckets, draws):
     paths = ",".join(many_records(dropout, f"of_{size}", size) for size in (17, 29))
-    changes = PHASES | {"length_buckets": buckets, "iterations_per_loop": 1}
+    changes = PHASES | {"length_buckets": buckets, "dynamic_masking": bool(draws)}
+    changes["iterations_per_loop"] = 1
     straight = finished(0.1, **changes)
     with killed_after(step):
         trained(dropout, paths, "killed", **changes)
