@@ -15,6 +15,7 @@ from bert_tf.training.step import objectives
 from tests.reference import pretraining_runs, records
 from tests.reference.pretraining_runs import (
     assert_close,
+    on_replicas,
     weights,
     write_model,
 )
@@ -93,6 +94,14 @@ def test_runs_are_those_of_masked_records_with_the_same_text(bert, kind, changes
     """Masks of records are undone before others are drawn, and for left-to-right models."""
     wanted = trained(bert, write(bert, "masked", is_masked=True, **kind), "wanted", **changes)
     assert_close(trained(bert, write(bert, "plain", **kind), "found", **changes), wanted, 0)
+
+
+def test_weights_do_not_depend_on_replicas_micro_batches_or_who_feeds_them(bert):
+    path = write(bert, "records")
+    wanted = trained(bert, path, "host")
+    changes = {"length_buckets": "17", "gradient_accumulation_steps": 2, "iterations_per_loop": 3}
+    with on_replicas(2):
+        assert_close(trained(bert, path, "two", **changes), wanted, 1e-6)
 
 
 def test_held_out_masks_are_always_the_same_and_those_of_a_run_stay(bert):
