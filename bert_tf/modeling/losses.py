@@ -175,6 +175,32 @@ def span(
     return sum_and_size((start + end) / 2.0, example_weights)
 
 
+def hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Where the highest logit is the label's: float32 1 or 0, of the shape of `labels`.
+
+    Args:
+      logits: float [... C]
+      labels: int [...]
+    """
+    return ops.cast(ops.equal(ops.argmax(logits, axis=-1), labels), "float32")
+
+
+def accuracy(
+    logits: Tensor, label_ids: Tensor, example_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Share of right answers, as a loss is returned.
+
+    Args:
+      logits: float [B C]; or [B W], of the choices
+      label_ids: int [B]
+      example_weights: float [B]; None: 1 each
+
+    Returns:
+      (total, count): float32 scalars.
+    """
+    return sum_and_size(hits(logits, label_ids), example_weights)
+
+
 def sum_and_size(losses: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Losses [B] and their weights [B] to (total, count)."""
     if weights is None:

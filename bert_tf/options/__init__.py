@@ -9,15 +9,15 @@ from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingDat
 from bert_tf.options.devices import Devices
 from bert_tf.options.extraction import FeatureExtraction
 from bert_tf.options.finetuning.grid import GridSearch
-from bert_tf.options.submission import Submission
-from bert_tf.options.training import (
+from bert_tf.options.finetuning.scripts import (
     Classifier,
     FineTuning,
-    PreTraining,
     QuestionAnswering,
     TextClassification,
-    Training,
 )
+from bert_tf.options.pretraining import PreTraining
+from bert_tf.options.submission import Submission
+from bert_tf.options.training import Training
 
 __all__ = [
     "Classifier",

@@ -56,6 +56,7 @@ class Task(abc.ABC, Generic[AnyExample]):
       files: from split to set name to file name, or to path where there is no --data_dir. Of
         several names the first one that is there is read.
       is_own_data: whether only the files tell the labels.
+      label_weights: of the labels in the loss, as the kind understands them; empty: 1 each.
 
     Class attributes:
       kind: key of `kinds.KINDS`: the model.
@@ -69,6 +70,7 @@ class Task(abc.ABC, Generic[AnyExample]):
     labels: tuple[str, ...] = ()
     files: Files = dataclasses.field(default_factory=lambda: ONE_FILE)
     is_own_data: bool = False
+    label_weights: tuple[float, ...] = ()
 
     kind: ClassVar[str]
     answers: ClassVar[str]
@@ -288,6 +290,13 @@ class Task(abc.ABC, Generic[AnyExample]):
 
     # What is learned: as `training.step.objectives.Objective`.
 
+    reads_hidden_states: ClassVar[bool] = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of the task decides the result of a run, in addition to options and data."""
+        return {"label_weights": list(self.label_weights)}
+
     @property
     def losses(self) -> tuple[str, ...]:
         """Names in what `measure` returns; the sum of their means is the training loss."""
@@ -381,20 +390,3 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Natural logarithm of the softmax over the last axis, float64."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-def hits(logits: Any, labels: Any) -> Any:
-    """1.0 where the highest logit is the label's, a float32 tensor of the shape of `labels`."""
-    from keras import ops
-
-    return ops.cast(ops.equal(ops.argmax(logits, axis=-1), labels), "float32")
-
-
-def accuracy(logits: Any, labels: Any, batch: Batch) -> SumAndCount:
-    """Share of right answers [B], by the weights of the examples."""
-    from keras import ops
-
-    right = hits(logits, labels)
-    if (weights := batch.get(features.EXAMPLE_WEIGHTS.name)) is not None:
-        return ops.sum(right * weights), ops.sum(weights)
-    return ops.sum(right), ops.cast(ops.shape(labels)[0], "float32")

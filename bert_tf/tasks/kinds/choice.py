@@ -15,7 +15,7 @@ from bert_tf.examples.rows import Rows, Values
 from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.scoring import calibration, details
-from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax, weights_of
+from bert_tf.tasks.task import Batch, SumAndCount, Task, log_softmax, weights_of
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 _NO_CHOICE = -1e9  # a logit whose exponential is 0
@@ -72,7 +72,7 @@ class Choice(Task[ChoiceExample]):
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
         return {
             "loss": losses.classification(logits, labels, weights),
-            "accuracy": accuracy(logits, labels, batch),
+            "accuracy": losses.accuracy(logits, labels, weights),
         }
 
     def teacher_features(

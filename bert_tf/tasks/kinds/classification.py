@@ -19,7 +19,7 @@ from bert_tf.tasks.evaluation import Evaluation, confusion
 from bert_tf.tasks.kinds import class_weights as weights_of_classes
 from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.tasks.scoring import calibration, details
-from bert_tf.tasks.task import Batch, SumAndCount, Task, accuracy, log_softmax
+from bert_tf.tasks.task import Batch, SumAndCount, Task, log_softmax
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class Classification(TextTask):
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
         return {
             "loss": losses.classification(logits, labels, weights),
-            "accuracy": accuracy(logits, labels, batch),
+            "accuracy": losses.accuracy(logits, labels, weights),
         }
 
     def evaluate(

@@ -37,7 +37,6 @@ class MultiLabel(TextTask):
     answers: ClassVar[str] = metrics.LABEL_SETS
     metrics: tuple[str, ...] = ("micro_f1", "macro_f1", "exact_match")
     separator: str = ","
-    label_weights: tuple[float, ...] = ()
 
     @property
     def read_label(self) -> readers.LabelReader:

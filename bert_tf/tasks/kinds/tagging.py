@@ -21,7 +21,7 @@ from bert_tf.tasks import metrics, predictions
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.kinds import class_weights as weights_of_classes
 from bert_tf.tasks.scoring import calibration, details
-from bert_tf.tasks.task import Batch, SumAndCount, Task, hits, log_softmax
+from bert_tf.tasks.task import Batch, SumAndCount, Task, log_softmax
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 _NUM_SPECIAL = 2  # [CLS] words [SEP]
@@ -34,14 +34,12 @@ class Tagging(Task[TokenExample]):
     Attributes:
       document_context: whether rows are filled up with words of the document around the sentence,
         as in the paper; these have no tags.
-      label_weights: of each of `labels` in the loss; empty: 1 each.
     """
 
     kind: ClassVar[str] = "tag"
     answers: ClassVar[str] = metrics.TAGS
     metrics: tuple[str, ...] = ("entity_f1", "entity_precision", "entity_recall")
     document_context: bool = False
-    label_weights: tuple[float, ...] = ()
 
     @classmethod
     def default_layout(cls, num_texts: int) -> readers.TokenLayout:
@@ -142,7 +140,7 @@ class Tagging(Task[TokenExample]):
 
         logits, labels = outputs["logits"], batch[features.TOKEN_LABEL_IDS.name]
         weights = batch.get(features.EXAMPLE_WEIGHTS.name)
-        right = hits(logits, labels) * losses.token_weights(labels, weights)
+        right = losses.hits(logits, labels) * losses.token_weights(labels, weights)
         return {
             "loss": losses.tagging(logits, labels, weights, self.label_weights),
             "token_accuracy": (ops.sum(right), ops.sum(losses.token_weights(labels, weights))),

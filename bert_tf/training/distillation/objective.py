@@ -5,7 +5,6 @@ There the labels are masked tokens; here, as in its section 4 and in Hinton et a
 task.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -31,7 +30,7 @@ class Distillation:
       teacher: gives its hidden states, see `models`; None: the student does not learn them.
 
     Attributes:
-      identity: see `finetune.train`.
+      identity: what of teacher and task decides the result of a run.
     """
 
     def __init__(
@@ -46,12 +45,7 @@ class Distillation:
         alpha = options.distillation_alpha
         weights = {_LABELS: 1.0 - alpha, _TEACHER: alpha, _HIDDEN: options.distillation_alpha_cos}
         self._weights = {name: weight for name, weight in weights.items() if weight}
-        self.identity = identity
-
-    @property
-    def label_weights(self) -> Sequence[float]:
-        """Those of the task."""
-        return getattr(self._task, "label_weights", ())
+        self.identity = task.identity | identity
 
     @property
     def reads_hidden_states(self) -> bool:

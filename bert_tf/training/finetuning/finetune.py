@@ -88,10 +88,7 @@ def train(
     steps = num_steps(len(rows), options)
     identity = {name: getattr(options, name) for name in _DECIDING} | {"examples": rows.digest()}
     identity |= evaluation_schedule.deciding_options(options)
-    identity["label_weights"] = list(getattr(objective, "label_weights", ()))
-    identity |= getattr(objective, "identity", {})  # of a student: its teacher
-    if layers := getattr(options, "student_layers", None):
-        identity["student_layers"] = layers
+    identity |= options.deciding_extras | objective.identity
     scores = Scores(directory.path, main_metric)
     keeps_states = options.keep_training_state
     num_updates = completion.early_end(directory.path) or steps.total

@@ -6,7 +6,7 @@ from typing import Any
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.options.checks import require_positive
-from bert_tf.options.training import PreTraining
+from bert_tf.options.pretraining import PreTraining
 
 
 def _of_pretraining(name: str) -> Any:

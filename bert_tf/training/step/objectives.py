@@ -4,7 +4,7 @@ A loss is a (sum, count) pair. The counts of a batch depend on its labels alone,
 them up over micro-batches and replicas before the backward pass, and the mean is the global one.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import tensorflow as tf
 
@@ -18,6 +18,16 @@ SumAndCount = tuple[tf.Tensor, tf.Tensor]  # float32 scalars
 
 class Objective(Protocol):
     """What an update needs of it. Every task of `bert_tf.tasks` is one."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of it decides the result of a run, in addition to options and data."""
+        ...
+
+    @property
+    def reads_hidden_states(self) -> bool:
+        """Whether `measure` wants the encoder's last layer among the outputs."""
+        ...
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -50,6 +60,9 @@ class Pretraining:
     Attributes:
       has_pair, is_causal: as `PretrainingObjective`'s.
     """
+
+    identity: dict[str, Any] = {}
+    reads_hidden_states = False
 
     def __init__(self, choice: PretrainingObjective) -> None:
         self.has_pair, self.is_causal = choice.has_pair, choice.is_causal
@@ -94,6 +107,8 @@ class Pretraining:
 class Spans:
     """The first and the last token of an answer."""
 
+    identity: dict[str, Any] = {}
+    reads_hidden_states = False
     losses: tuple[str, ...] = ("loss",)
 
     def without_effect(self, num_layers: int) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class Update:
         jit_compile: bool = False,
     ) -> None:
         self.model, self.optimizer, self.strategy = model, optimizer, strategy
-        if getattr(objective, "reads_hidden_states", False):
+        if objective.reads_hidden_states:
             model.gives_hidden_states = True
         self.variables = [variable.value for variable in model.trainable_variables]
         without_effect = objective.without_effect(model.config.num_hidden_layers)
