@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import config
-from bert_tf.modeling import encoder, heads, layer, models
+from bert_tf.modeling import encoder, frozen_tagger, heads, layer, models
 from tests.modeling import harness
+
+ABSTRACT = (layer.ConfigLayer, models._LabellingModel)
 
 
 def test_every_activation_of_the_config_has_a_function():
@@ -21,12 +23,12 @@ def test_a_config_survives_serialization():
 def test_every_layer_is_registered_with_keras():
     found = [
         value
-        for module in (encoder, heads, layer, models)
+        for module in (encoder, frozen_tagger, heads, layer, models)
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == module.__name__
-        if issubclass(value, keras.layers.Layer) and value is not layer.ConfigLayer
+        if issubclass(value, keras.layers.Layer) and value not in ABSTRACT
     ]
-    assert len(found) == 14
+    assert len(found) == 17
     for value in found:
         name = keras.saving.get_registered_name(value)
         assert name == f"bert_tf.modeling>{value.__name__}"

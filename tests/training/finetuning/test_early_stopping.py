@@ -10,7 +10,7 @@ from bert_tf.training.monitoring import history
 from bert_tf.training.monitoring.scores import Scores
 from bert_tf.training.resume import completion, state_files
 from bert_tf.training.step.loop import Loop
-from tests.training import test_finetune as runs
+from tests.training.finetuning import test_finetune as runs
 
 train = runs.train
 # Of nine updates, an evaluation after every second one and after the last. The last two of these

@@ -5,7 +5,7 @@ import pytest
 
 from bert_tf import checkpoints
 from bert_tf.checkpoints import model_directory
-from tests.training import test_finetune as runs
+from tests.training.finetuning import test_finetune as runs
 
 train = runs.train
 EVERY_FLAG = {

@@ -36,7 +36,7 @@ from tests.reference.pretraining_runs import (
     write_model,
 )
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 SIZES = {"T": 17, "P": 3}
 
