@@ -31,7 +31,7 @@ class Options:
     init_checkpoint: str = option(REQUIRED, "Weights to start from.", is_path=True)
     data_dir: str = option(REQUIRED, "Holds MRPC, RTE and so on as GLUE has them.", is_path=True)
     work_dir: str = option(REQUIRED, "For the runs.", is_path=True)
-    tasks: str = option("mrpc", f"Tasks, parted by commas: {', '.join(FOLDERS)}.")
+    tasks: str = option("mrpc", f"Tasks, separated by commas: {', '.join(FOLDERS)}.")
     num_seeds: int = option(3, "Teachers and students of each task.")
     student_layers: str = option("3", "Of the students.")
     distillation_alpha: float = option(0.5, "Weight of the teacher's answers.")

@@ -60,7 +60,7 @@ TASKS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    runs: str = option(REQUIRED, "Model directories of run_pretraining.py, parted by commas.")
+    runs: str = option(REQUIRED, "Model directories of run_pretraining.py, separated by commas.")
     data_dir: str = option(REQUIRED, "Holds SST-2, MRPC, QNLI and STS-B as GLUE has them.")
     num_seeds: int = option(3, "Fine-tunings of each model on each task.")
     num_at_a_time: int = option(2, "Fine-tunings beside each other, on one thread each.")

@@ -52,8 +52,8 @@ class Options:
     init_checkpoint: str = option(REQUIRED, "Weights to start from.", is_path=True)
     data_dir: str = option(REQUIRED, "Holds CoLA, RTE and so on as GLUE has them.", is_path=True)
     work_dir: str = option(REQUIRED, "For the runs and their results.", is_path=True)
-    tasks: str = option("cola,rte", f"Tasks, parted by commas: {', '.join(FOLDERS)}.")
-    options: str = option(",".join(OPTIONS), "Which of them, parted by commas.")
+    tasks: str = option("cola,rte", f"Tasks, separated by commas: {', '.join(FOLDERS)}.")
+    options: str = option(",".join(OPTIONS), "Which of them, separated by commas.")
     num_seeds: int = option(5, "Fine-tunings for each option and task.")
     num_at_a_time: int = option(2, "Fine-tunings side by side, each on one thread.")
     learning_rate: float = option(5e-5, "Of the plain settings.")
@@ -108,7 +108,7 @@ def main(options):
 
 
 def chosen(text, known, flag):
-    """The names in a list parted by commas."""
+    """The names in a list separated by commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"--{flag}: {unknown[0]!r} is none of: {', '.join(known)}.")

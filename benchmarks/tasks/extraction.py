@@ -1,4 +1,4 @@
-"""Vectors of texts: extract_features.py beside transformers, in CPU time, and their difference.
+"""Vectors of texts: extract_features.py against transformers, in CPU time, and their difference.
 
     python -m benchmarks.tasks.extraction --peer_python=PYTHON --texts=FILE
 

@@ -1,4 +1,4 @@
-"""What benchmarks/tasks/extraction.py measures beside us: vectors of texts by transformers.
+"""What benchmarks/tasks/extraction.py compares us with: vectors of texts by transformers.
 
 Runs in an interpreter with torch and transformers. Flags and output are extract_features.py's.
 """

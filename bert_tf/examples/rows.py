@@ -86,7 +86,7 @@ class Rows:
 
     @property
     def extra_inputs(self) -> tuple[features.Feature, ...]:
-        """Features of a batch that the model reads beside the encoder's inputs."""
+        """Features of a batch that the model reads in addition to the encoder's inputs."""
         return ()
 
     @property

@@ -13,7 +13,7 @@ _OF_WINDOWS = ("max_windows", "window_stride", "window_pooling")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LongTexts:
-    """What becomes of texts that are longer than a row, and of the room beside short ones."""
+    """What becomes of texts that are longer than a row, and how room next to short ones is used."""
 
     long_texts: str = option(
         "truncate",
