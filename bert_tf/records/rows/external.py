@@ -35,7 +35,7 @@ def index(
       num_labels: C of the model.
 
     Raises:
-      InputError: the file is no such file, was made with another length or vocabulary, or has
+      InputError: it is not such a file, was made with another length or vocabulary, or has
         labels that the task lacks.
     """
     check.record_names([path], _WANTED, {"T": max_seq_length})

@@ -77,7 +77,7 @@ def _anchored(group: ParameterGroup, variable: keras.Variable) -> ParameterGroup
 def fingerprint(found: Sequence[ParameterGroup]) -> dict[str, str]:
     """What the anchors add to the identity of a run; empty without anchors.
 
-    They are no part of its state, so a restart must find the same checkpoint.
+    They are not in its saved state, so a restart must find the same checkpoint.
     """
     anchors = [group.anchor for group in found if group.anchor is not None]
     if not anchors:

@@ -26,7 +26,7 @@ class ParameterGroup:
         are one kernel here, three in the paper, and have three trust ratios.
       rate_factor: what the learning rate is multiplied by.
       anchor: of the same shape, what it decays towards; None: 0. It is not part of a training
-        state: a restart makes it anew.
+        state: a restart makes it again.
     """
 
     decays: bool

@@ -1,4 +1,4 @@
-"""Prediction files take part in an ensemble beside its models."""
+"""Prediction files take part in an ensemble together with models."""
 
 import types
 
