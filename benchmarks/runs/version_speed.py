@@ -3,26 +3,37 @@
     python -m benchmarks.runs.version_speed --before=CHECKOUT --input_file=TEXT \
         --vocab_file=vocab.txt
 
-Costs are CPU seconds of whole commands. A rate is the difference between a large job and a small
-one, so that start-up does not count. `start` is a pre-training of one update from records to
-saved weights. TEXT has a sentence per line, some megabytes of it.
+Costs are CPU seconds. The rate of data is the difference between a large job and a small one, so
+that start-up does not count. `start` is a pre-training of one update from records to saved weights.
+Updates are timed while a run of each version takes turns of a few seconds, so that both meet the
+same state of the machine: CPU seconds between the third update and the last one, each run on one
+thread. TEXT has a sentence per line, some megabytes of it.
 """
 
 import dataclasses
 import json
+import os
 import pathlib
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 
 from benchmarks import child_process
 from bert_tf import files, flagging
+from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 ROOT = pathlib.Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "version_speed.json"
 BATCH_SIZE, SMALL_SHARE = 32, 0.1
+FEEDS = {"host": [], "static": ["--length_buckets=64,128"]}
+_NUM_UPDATES_BEFORE = 3  # the first updates trace and fill queues
+_TURN_SECONDS = 4.0
+_ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,7 +44,7 @@ class SpeedOptions:
     input_file: str = option(REQUIRED, "Text for the records, a sentence per line.")
     vocab_file: str = option(REQUIRED, "vocab.txt, uncased.")
     num_rounds: int = option(3, "Turns of each version.")
-    num_steps: int = option(9, "Updates of the long pre-training; the short one has 1.")
+    num_steps: int = option(63, "Updates of the runs that take turns.")
     hidden_size: int = option(512, "H of the four-layer model that is pre-trained.")
 
 
@@ -48,6 +59,12 @@ def main(options: SpeedOptions) -> None:
                     cost = child_process.run([sys.executable, *command], cwd=checkout)
                     costs.setdefault(job, {}).setdefault(name, []).append(cost.cpu_seconds)
                     print(f"  {turn} {name:7}{job:18}{cost.cpu_seconds:8.2f} CPU s", flush=True)
+        for feed in FEEDS:
+            for turn in range(options.num_rounds):
+                seconds = _update_seconds(versions, inputs, options, feed, turn)
+                for name, value in seconds.items():
+                    costs.setdefault(f"update, {feed}", {}).setdefault(name, []).append(value)
+                    print(f"  {turn} {name:7}update, {feed:10}{value:8.3f} CPU s", flush=True)
     _report(costs, options)
 
 
@@ -80,34 +97,102 @@ def _jobs(
             + [f"--vocab_file={pathlib.Path(options.vocab_file).resolve()}"]
             + ["--dupe_factor=1", "--num_workers=1"],
         )
-    for feed, flags in (("host", []), ("static", ["--length_buckets=64,128"])):
-        for num_steps in (1, options.num_steps):
-            yield (
-                f"{feed}, {num_steps} steps",
-                ["run_pretraining.py", "--do_train", f"--input_file={folder}/{turn}/large.tfrecord"]
-                + [f"--bert_config_file={folder}/config.json"]
-                + [
-                    f"--vocab_file={pathlib.Path(options.vocab_file).resolve()}",
-                    "--num_warmup_steps=0",
-                ]
-                + [f"--output_dir={folder}/{turn}/{feed}_{num_steps}", *flags]
-                + [f"--train_batch_size={BATCH_SIZE}", f"--num_train_steps={num_steps}"],
-            )
+    for feed in FEEDS:
+        yield f"start, {feed}", _pretraining(folder, options, feed, turn, num_steps=1)
+
+
+def _pretraining(
+    folder: pathlib.Path, options: SpeedOptions, feed: str, turn: str, num_steps: int
+) -> list[str]:
+    """The arguments of Python for a pre-training on the records of a turn."""
+    return [
+        *("run_pretraining.py", "--do_train", "--num_warmup_steps=0", "--log_steps=1"),
+        f"--input_file={folder}/{turn}/large.tfrecord",
+        f"--bert_config_file={folder}/config.json",
+        f"--vocab_file={pathlib.Path(options.vocab_file).resolve()}",
+        f"--output_dir={folder}/{turn}/{feed}_{num_steps}",
+        f"--train_batch_size={BATCH_SIZE}",
+        f"--num_train_steps={num_steps}",
+        *FEEDS[feed],
+    ]
+
+
+class _Run:
+    """A pre-training that runs only in its turns."""
+
+    def __init__(self, checkout: pathlib.Path, arguments: list[str], output_dir: pathlib.Path):
+        environment = child_process.without_gpu() | _ONE_THREAD
+        self._metrics = output_dir / "metrics.jsonl"
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=checkout,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._process.send_signal(signal.SIGSTOP)
+        self._samples: list[tuple[int, float]] = []  # (updates, CPU seconds) after each turn
+
+    def take_turn(self) -> bool:
+        """Goes on for a while; returns whether there is more to do."""
+        self._process.send_signal(signal.SIGCONT)
+        time.sleep(_TURN_SECONDS)
+        if self._process.poll() is not None:
+            return False
+        self._process.send_signal(signal.SIGSTOP)
+        lines = self._metrics.read_text().splitlines() if self._metrics.exists() else []
+        if len(lines) >= _NUM_UPDATES_BEFORE:
+            self._samples.append((len(lines), self._cpu_seconds()))
+        return True
+
+    def _cpu_seconds(self) -> float:
+        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().split(")")[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def update_seconds(self) -> float:
+        """Ends the run; returns CPU seconds of an update, from the first turn with some on."""
+        status = self._process.poll()
+        self._process.kill()
+        if status or len(self._samples) < 2:
+            raise InputError(f"A pre-training ended too early to be timed, with status {status}.")
+        (first, start), (last, end) = self._samples[0], self._samples[-1]
+        return (end - start) / (last - first)
+
+
+def _update_seconds(
+    versions: dict[str, pathlib.Path],
+    folder: pathlib.Path,
+    options: SpeedOptions,
+    feed: str,
+    turn: int,
+) -> dict[str, float]:
+    """Trains with each version in turns of a few seconds; returns CPU seconds of an update."""
+    num_steps = options.num_steps
+    runs = {
+        name: _Run(
+            checkout,
+            _pretraining(folder, options, feed, f"{name}_{turn}", num_steps),
+            folder / f"{name}_{turn}" / f"{feed}_{num_steps}",
+        )
+        for name, checkout in versions.items()
+    }
+    while all([run.take_turn() for run in runs.values()]):
+        pass
+    return {name: run.update_seconds() for name, run in runs.items()}
 
 
 def _report(costs: dict[str, dict[str, list[float]]], options: SpeedOptions) -> None:
     """Prints the table of medians and writes the file."""
     megabytes = (1 - SMALL_SHARE) * pathlib.Path(options.input_file).stat().st_size / 1e6
-    examples = BATCH_SIZE * (options.num_steps - 1)
     figures = {
         "import bert_tf, CPU s": lambda cost: cost("import"),
-        "start, CPU s": lambda cost: cost("host, 1 steps"),
-        "start, static shapes, CPU s": lambda cost: cost("static, 1 steps"),
+        "start, CPU s": lambda cost: cost("start, host"),
+        "start, static shapes, CPU s": lambda cost: cost("start, static"),
         "data, MB per CPU s": lambda cost: megabytes / (cost("data, large") - cost("data, small")),
     }
-    for feed in ("host", "static"):
+    for feed in FEEDS:
         figures[f"step, {feed}, examples per CPU s"] = lambda cost, feed=feed: (
-            examples / (cost(f"{feed}, {options.num_steps} steps") - cost(f"{feed}, 1 steps"))
+            BATCH_SIZE / cost(f"update, {feed}")
         )
     rows = []
     print(f"{'':36}{'before':>9}{'after':>9}{'ratio':>8}")
