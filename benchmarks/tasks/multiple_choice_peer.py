@@ -1,7 +1,7 @@
 """The peer of benchmarks/tasks/multiple_choice.py: AutoModelForMultipleChoice of transformers.
 
-Runs in an interpreter with torch and transformers. A batch is cut into micro-batches of questions of
-similar length, whose gradients are summed, which spares the peer padding.
+Runs in an interpreter with torch and transformers. A batch is cut into micro-batches of questions
+of similar length, whose gradients are summed, which spares the peer padding.
 """
 
 import argparse
