@@ -61,8 +61,10 @@ class ServingModule(tf.Module):
         self._texts_function = tf.function(
             self._answer_pair if is_pair else self._answer_text,
             input_signature=self._text_specs([None]),
+            autograph=False,
         )
-        self.__call__ = tf.function(self._call_pair if is_pair else self._call_text)
+        call = self._call_pair if is_pair else self._call_text
+        self.__call__ = tf.function(call, autograph=False)
         for shape in ([None], []):
             self.__call__.get_concrete_function(*self._text_specs(shape))
 
@@ -74,7 +76,7 @@ class ServingModule(tf.Module):
         ]
         return {
             TEXT_SIGNATURE: self._texts_function,
-            IDS_SIGNATURE: tf.function(self._answer_ids, input_signature=ids),
+            IDS_SIGNATURE: tf.function(self._answer_ids, input_signature=ids, autograph=False),
         }
 
     def _text_specs(self, shape: Sequence[int | None]) -> list[tf.TensorSpec]:

@@ -187,6 +187,23 @@ def test_the_beam_pipeline_takes_paths_of_other_file_systems():
 def test_a_command_shows_that_tensorflow_loads(monkeypatch):
     called = []
     monkeypatch.setattr(commands.quiet, "show_loading", lambda: called.append("show_loading"))
+    monkeypatch.setattr(commands, "_start_sooner", lambda: called.append("start_sooner"))
     monkeypatch.setattr("bert_tf.flagging.run", lambda *_, **__: called.append("run"))
     commands.run("plan")
-    assert called == ["show_loading", "run"]
+    assert called == ["show_loading", "start_sooner", "run"]
+
+
+def test_keras_finds_no_scikit_learn_in_a_command(tmp_path):
+    """Whoever only imports `bert_tf` has it as ever."""
+    (tmp_path / "sklearn.py").write_text("print('loaded')\n")
+    start = "from bert_tf import commands, flagging\nflagging.run = lambda *_, **__: None\n"
+    found = []
+    for run in ("", "commands.run('plan')\n"):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{start}{run}import sklearn"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        )
+        found.append((done.stdout, "ModuleNotFoundError" in done.stderr))
+    assert found == [("loaded\n", False), ("", True)]

@@ -19,9 +19,10 @@ import unicodedata
 from collections.abc import Mapping
 
 # Blocks of the released code, known in 2018: without later extensions and kana.
+_FIRST_CJK = 0x3400
 _CJK_BLOCKS = (
     (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
+    (_FIRST_CJK, 0x4DBF),
     (0x20000, 0x2A6DF),
     (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F),
@@ -44,6 +45,8 @@ def is_deleted(char: str) -> bool:
 def is_cjk(char: str) -> bool:
     """Whether it is in the CJK blocks, whose characters are always words of their own."""
     codepoint = ord(char)
+    if codepoint < _FIRST_CJK:  # spares most characters the search
+        return False
     return any(first <= codepoint <= last for first, last in _CJK_BLOCKS)
 
 

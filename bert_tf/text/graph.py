@@ -61,7 +61,8 @@ class GraphTokenizer(tf.Module):
             token_out_type=tf.int32,
         )
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
+    # AutoGraph would take a second to find no control flow over tensors.
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")], autograph=False)
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of each text, without special tokens.
 

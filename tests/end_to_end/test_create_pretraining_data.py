@@ -19,18 +19,18 @@ from bert_tf.records.build import builder
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def start(*arguments, **options):
+def start(*arguments, variables=(), **options):
     return subprocess.Popen(
         [sys.executable, "create_pretraining_data.py", *arguments],
         cwd=ROOT,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | dict(variables),
         text=True,
         **({"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | options),
     )
 
 
-def run(*arguments):
-    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def run(*arguments, **options):
+    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     out, error = process.communicate()
     return subprocess.CompletedProcess(process.args, process.returncode, out, error)
 
@@ -124,7 +124,9 @@ def test_flags_of_version_0_1_0_are_refused_with_the_new_name(flag, message):
     assert (result.returncode, result.stderr) == (2, f"ERROR: {message}\n")
 
 
-def test_from_text_to_records(tmp_path):
+def test_from_little_text_to_records_without_tensorflow(tmp_path):
+    (tmp_path / "before" / "tensorflow").mkdir(parents=True)
+    (tmp_path / "before" / "tensorflow" / "__init__.py").write_text("raise SystemExit('loaded')")
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n")
     (tmp_path / "text.txt").write_text("a b.\nb c.\nc a b.\n\nc c.\na c.\nb a.\n")
     result = run(
@@ -133,6 +135,8 @@ def test_from_text_to_records(tmp_path):
         f"--vocab_file={tmp_path}/vocab.txt",
         "--max_seq_length=11",
         "--dupe_factor=5",
+        "--num_workers=2",
+        variables={"PYTHONPATH": str(tmp_path / "before")},
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("Example:") == 2

@@ -1,10 +1,11 @@
 """Units of raw text to arrays of ids: the first stage of building records."""
 
+import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from bert_tf.corpus.documents import Document, documents
 from bert_tf.corpus.units import Unit
@@ -13,10 +14,14 @@ from bert_tf.examples.pool import Documents, cut_long_sentences
 from bert_tf.options import PretrainingData
 from bert_tf.records.build.summary import TextCounts
 from bert_tf.text import characters
-from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
+if TYPE_CHECKING:
+    from bert_tf.text.graph import GraphTokenizer
+
+# While TensorFlow loads and the graph is made, Python tokenizes about three times as much.
+_BYTES_IN_PYTHON = 2**24
 # ids int32 [tokens], lengths int64 [sentences], group_starts bool [tokens] or None.
 _Tokenized = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]
 
@@ -36,11 +41,11 @@ class UnitTokenizer:
         example_type = EXAMPLE_TYPES[options.example_type]
         self._longest = example_type.longest_sentence(options.max_seq_length)
         self._min_sentences = example_type.min_sentences
-        self._tokenize: _FastTokenizer | _TokenizerWithGroups
+        self._tokenize: _Tokenizer | _TokenizerWithGroups
         if options.has_group_starts:
             self._tokenize = _TokenizerWithGroups(vocabulary, options)
         else:
-            self._tokenize = _FastTokenizer(vocabulary, options.do_lower_case)
+            self._tokenize = _Tokenizer(vocabulary, options.do_lower_case)
 
     def __call__(self, unit: Unit) -> tuple[Documents, TextCounts]:
         """Tokenizes one unit: the documents with enough sentences, and counts of all."""
@@ -73,15 +78,31 @@ class UnitTokenizer:
         return kept, counts
 
 
-class _FastTokenizer:
-    """All sentences of a unit at once, as a graph."""
+class _Tokenizer:
+    """All sentences of a unit at once: little text in Python, more as a graph, which is faster."""
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool) -> None:
-        self._tokenizer = GraphTokenizer(vocabulary, do_lower_case)
+        self._python = WordPieceTokenizer(vocabulary, do_lower_case)
+        self._graph: GraphTokenizer | None = None
+        self._size = 0  # of the text so far, in bytes or characters
 
     def __call__(self, texts: list[Document]) -> _Tokenized:
         sentences = [sentence for each in texts for sentence in each.sentences]
-        ragged = self._tokenizer(tf.constant(sentences, tf.string))
+        self._size += sum(map(len, sentences))
+        if self._size <= _BYTES_IN_PYTHON:
+            rows = list(map(self._python.encode, sentences))
+            ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
+            return ids, np.fromiter(map(len, rows), np.int64, len(rows)), None
+        return self._with_graph(sentences)
+
+    def _with_graph(self, sentences: list[str | bytes]) -> _Tokenized:
+        import tensorflow as tf
+
+        from bert_tf.text.graph import GraphTokenizer
+
+        if self._graph is None:
+            self._graph = GraphTokenizer(self._python.vocabulary, self._python.do_lower_case)
+        ragged = self._graph(tf.constant(sentences, tf.string))
         return ragged.values.numpy(), np.diff(ragged.row_splits.numpy()), None
 
 

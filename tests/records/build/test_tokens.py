@@ -8,7 +8,9 @@ import pytest
 
 from bert_tf.corpus import units
 from bert_tf.options import PretrainingData
+from bert_tf.records.build import tokens
 from bert_tf.records.build.tokens import UnitTokenizer
+from bert_tf.text import graph
 from bert_tf.text.vocab import Vocabulary
 from tests.reference import text_samples
 
@@ -238,9 +240,11 @@ def test_long_sentences_are_cut_between_groups_of_the_corpus():
     assert groups_of_corpus(found) == [["北+京+大+学+京"], ["b"]]
 
 
+@pytest.mark.parametrize("bytes_in_python", [0, 2**20], ids=["graph", "python"])
 @pytest.mark.parametrize("do_lower_case", [True, False])
-def test_both_tokenizers_give_the_same_ids(do_lower_case):
+def test_all_tokenizers_give_the_same_ids(do_lower_case, bytes_in_python, monkeypatch):
     """With and without offsets; also of every kind of white space and of bytes that are no text."""
+    monkeypatch.setattr(tokens, "_BYTES_IN_PYTHON", bytes_in_python)
     rng = random.Random(7)
     lines = [text.encode() for text in text_samples.strings(rng, 211)]
     lines += text_samples.invalid_utf8(rng, 17)
@@ -259,6 +263,18 @@ def test_both_tokenizers_give_the_same_ids(do_lower_case):
     # Without spans units are words, so that sentences are cut at the same places.
     assert other.sentence_ends.tolist() == found.sentence_ends.tolist()
     assert other.document_ends.tolist() == found.document_ends.tolist()
+
+
+def test_much_text_goes_on_as_a_graph(monkeypatch):
+    made = []
+    make = graph.GraphTokenizer
+    monkeypatch.setattr(graph, "GraphTokenizer", lambda *each: made.append(each) or make(*each))
+    monkeypatch.setattr(tokens, "_BYTES_IN_PYTHON", 11)
+    convert = tokenizer()
+    for sentences, num_graphs in ((["a b", "b"], 0), (["a b c", "c , a"], 1), (["b", "c"], 1)):
+        found, _ = convert(unit_of("\n".join(sentences)))
+        assert tokens_of(found) == [sentences]
+        assert len(made) == num_graphs
 
 
 def test_groups_of_documents_left_out_go_with_them():
