@@ -1,8 +1,8 @@
 """The same global batch gives the same weights however it is shared out, cut or interrupted."""
 
-import itertools
 import os
 import re
+import shutil
 
 import keras
 import numpy as np
@@ -39,7 +39,7 @@ def config(dropout):
     return BertConfig(
         vocab_size=31,
         hidden_size=22,
-        num_hidden_layers=2,
+        num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=37,
         max_position_embeddings=17,
@@ -112,7 +112,7 @@ def whole(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("whole"))
 
 
-@pytest.mark.parametrize(("replicas", "micro_batches"), [(1, 3), (2, 1), (4, 2)])
+@pytest.mark.parametrize(("replicas", "micro_batches"), [(1, 3), (4, 2)])
 def test_weights_do_not_depend_on_replicas_or_micro_batches(
     whole, tmp_path, replicas, micro_batches
 ):
@@ -128,12 +128,15 @@ def test_training_changes_every_weight(whole, tmp_path):
 
 
 def test_a_restart_goes_on_bit_for_bit_with_dropout(tmp_path):
-    straight = make_loop(tmp_path / "straight", dropout=0.3)
-    run(straight, batches(micro_batches=2), NUM_STEPS)
+    def copied(step):
+        """What a kill after update 5 leaves on the disk."""
+        if step == 5:
+            shutil.copytree(tmp_path / "straight", tmp_path / "killed")
+        return False
 
-    killed = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
-    with pytest.raises(KeyboardInterrupt):
-        run(killed, interrupted(batches(micro_batches=2), after=5), NUM_STEPS)
+    straight = make_loop(tmp_path / "straight", dropout=0.3, save_steps=3)
+    run(straight, batches(micro_batches=2), NUM_STEPS, copied)
+
     again = make_loop(tmp_path / "killed", dropout=0.3, save_steps=3)
     assert again.step == 3
     run(again, batches(micro_batches=2, first_step=3), NUM_STEPS)
@@ -141,11 +144,6 @@ def test_a_restart_goes_on_bit_for_bit_with_dropout(tmp_path):
     expected = weights(straight)
     for name, value in weights(again).items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
-
-
-def interrupted(batches, after):
-    yield from itertools.islice(batches, after)
-    raise KeyboardInterrupt
 
 
 def test_dropout_masks_differ_between_replicas_and_steps(tmp_path):
