@@ -60,7 +60,7 @@ def update(strategy, jit_compile=False, recompute=False, **kwargs):
     )
 
 
-def shares(number, num_replicas=1, is_packed=False):
+def shares(number, num_replicas=1, is_packed=False, num_micro_batches=NUM_MICRO_BATCHES):
     """Batch of a number, as `micro_batches.Cut` shares it out: a dict for each replica."""
     rng = np.random.default_rng(number)
     num_rows = NUM_MICRO_BATCHES * NUM_ROWS
@@ -81,10 +81,10 @@ def shares(number, num_replicas=1, is_packed=False):
     else:
         batch[features.NEXT_SENTENCE_LABELS.name] = rng.integers(0, 2, num_rows, dtype=np.int32)
     batch[features.ROW_NUMBERS] = np.arange(num_rows, dtype=np.int32)
-    rows = np.arange(num_rows).reshape(NUM_MICRO_BATCHES, num_replicas, -1).swapaxes(0, 1)
+    rows = np.arange(num_rows).reshape(num_micro_batches, num_replicas, -1).swapaxes(0, 1)
     return [
         {name: values[mine].astype(values.dtype) for name, values in batch.items()}
-        | {features.LENGTH_BUCKET: np.arange(NUM_MICRO_BATCHES, dtype=np.int32)}
+        | {features.LENGTH_BUCKET: np.arange(num_micro_batches, dtype=np.int32)}
         for mine in rows
     ]
 

@@ -18,12 +18,13 @@ def policy():
     keras.config.set_dtype_policy("float32")
 
 
-def graph_of(lengths=ONE, is_packed=False, **kwargs):
+def graph_of(lengths=ONE, is_packed=False, num_micro_batches=1, **kwargs):
     """The HLO of an update."""
+    of_share = {"is_packed": is_packed, "num_micro_batches": num_micro_batches}
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     _, update = toy_pretraining.update(strategy, jit_compile=True, **kwargs)
-    (share,) = toy_pretraining.shares(0, is_packed=is_packed)
-    step = update.with_static_shapes(toy_pretraining.static_shapes(lengths, is_packed=is_packed))
+    (share,) = toy_pretraining.shares(0, **of_share)
+    step = update.with_static_shapes(toy_pretraining.static_shapes(lengths, **of_share))
     batch = {name: tf.constant(values) for name, values in share.items()}
     return step.experimental_get_compiler_ir(batch, tf.constant(1, tf.int64))(stage="hlo")
 
@@ -31,10 +32,9 @@ def graph_of(lengths=ONE, is_packed=False, **kwargs):
 @pytest.mark.parametrize(
     "case",
     [
-        {},
         {"optimizer": "lamb", "lengths": TWO},
         {"objective": "mlm", "is_packed": True},
-        {"objective": "mlm_sop", "recompute": True},
+        {"objective": "mlm_sop", "recompute": True, "num_micro_batches": 2},
         {"objective": "ltr", "is_packed": True, "recompute": True},
         {"objective": "ltr_nsp", "lengths": TWO},
     ],
@@ -43,10 +43,10 @@ def test_all_shapes_are_known_and_nothing_needs_the_host(case):
     found = graph_of(**case)
     assert hlo.not_static(found) == set()
     assert hlo.needs_host(found) == set()
-    num_branches = len(case.get("lengths", ONE))
+    num_copies = case.get("num_micro_batches", 1) * len(case.get("lengths", ONE))
     # Of each micro-batch and length, forward and backward of the layer's six products.
     num_products = sum(op == "dot" for _, op in hlo.instructions(found))
-    assert num_products >= toy_pretraining.NUM_MICRO_BATCHES * num_branches * 3 * 6
+    assert num_products >= num_copies * 3 * 6
 
 
 @pytest.mark.parametrize("kind", ["tag", "choice"])
@@ -81,8 +81,9 @@ def test_what_is_not_static_would_be_found():
     assert hlo.needs_host('  %c = f32[] custom-call(), custom_call_target="x"\n') == {"custom-call"}
 
 
-def trained(num_replicas, jit_compile, **kwargs):
+def trained(num_replicas, jit_compile, num_micro_batches=1, **kwargs):
     """Scalars and weights after some updates."""
+    cut = {"num_micro_batches": num_micro_batches}
     devices = [f"/cpu:{i}" for i in range(num_replicas)]
     strategy = (
         strategies.mirrored(devices)
@@ -90,8 +91,8 @@ def trained(num_replicas, jit_compile, **kwargs):
         else tf.distribute.OneDeviceStrategy(*devices)
     )
     model, update = toy_pretraining.update(strategy, jit_compile, **kwargs)
-    step = update.with_static_shapes(toy_pretraining.static_shapes(ONE, num_replicas))
-    batches = iter(toy_pretraining.dataset(strategy))
+    step = update.with_static_shapes(toy_pretraining.static_shapes(ONE, num_replicas, **cut))
+    batches = iter(toy_pretraining.dataset(strategy, **cut))
     call = tf.function(lambda number: step(next(batches), number))
     for number in range(1, NUM_UPDATES + 1):
         scalars = call(tf.constant(number, tf.int64))
@@ -101,13 +102,20 @@ def trained(num_replicas, jit_compile, **kwargs):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "num_replicas", "recompute"), [("lamb", 1, False), ("adamw", 2, True)]
+    ("optimizer", "num_replicas", "num_micro_batches", "recompute"),
+    [("lamb", 1, 2, False), ("adamw", 2, 1, True)],
 )
-def test_compiled_or_not_the_weights_are_the_same(optimizer, num_replicas, recompute):
+def test_compiled_or_not_the_weights_are_the_same(
+    optimizer, num_replicas, num_micro_batches, recompute
+):
     """With dropout, whose masks are hashes: no generator that XLA has another one of."""
     wanted_scalars, wanted = trained(1, jit_compile=False, optimizer=optimizer)
     scalars, found = trained(
-        num_replicas, jit_compile=True, optimizer=optimizer, recompute=recompute
+        num_replicas,
+        jit_compile=True,
+        num_micro_batches=num_micro_batches,
+        optimizer=optimizer,
+        recompute=recompute,
     )
     for name, values in wanted.items():
         np.testing.assert_allclose(found[name], values, atol=2e-6, err_msg=name)
