@@ -44,15 +44,14 @@ def strategy(num_cores=2):
     return tf.distribute.TPUStrategy(Resolver(num_cores))
 
 
-def update_graph(num_cores=2, lengths=None, is_packed=False, **kwargs):
+def update_graph(num_cores=2, lengths=None, is_packed=False, num_micro_batches=1, **kwargs):
     """`Graph` of an update; see `toy_pretraining.update`."""
+    of_share = {"is_packed": is_packed, "num_micro_batches": num_micro_batches}
     cores = strategy(num_cores)
     _, update = toy_pretraining.update(cores, **kwargs)
     lengths = lengths or (toy_pretraining.NUM_TOKENS,)
-    step = update.with_static_shapes(
-        toy_pretraining.static_shapes(lengths, num_cores, is_packed=is_packed)
-    )
-    batches = iter(toy_pretraining.dataset(cores, is_packed=is_packed))
+    step = update.with_static_shapes(toy_pretraining.static_shapes(lengths, num_cores, **of_share))
+    batches = iter(toy_pretraining.dataset(cores, **of_share))
 
     @tf.function
     def call(number):

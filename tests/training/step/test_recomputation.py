@@ -14,11 +14,11 @@ ROWS, SIZE = 5, 3
 
 
 def compiler_of(recompute):
-    """What gives the HLO of an update of one layer in two micro-batches."""
+    """What gives the HLO of an update of one layer in one micro-batch."""
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     _, update = toy_pretraining.update(strategy, jit_compile=True, recompute=recompute)
-    (share,) = toy_pretraining.shares(0)
-    step = update.with_static_shapes(toy_pretraining.static_shapes())
+    (share,) = toy_pretraining.shares(0, num_micro_batches=1)
+    step = update.with_static_shapes(toy_pretraining.static_shapes(num_micro_batches=1))
     batch = {name: tf.constant(values) for name, values in share.items()}
     return step.experimental_get_compiler_ir(batch, tf.constant(1, tf.int64))
 
@@ -32,7 +32,7 @@ def test_xla_leaves_the_recomputation_in():
     plain, again = compiler_of(False), compiler_of(True)
     handed = num_products(again(stage="hlo")) - num_products(plain(stage="hlo"))
     left = num_products(again(stage="optimized_hlo")) - num_products(plain(stage="optimized_hlo"))
-    assert left == handed >= MADE_ANEW * toy_pretraining.NUM_MICRO_BATCHES
+    assert left == handed >= MADE_ANEW
 
 
 def test_the_zero_on_a_tpu_is_one_that_no_compiler_sees_through():
@@ -40,7 +40,7 @@ def test_the_zero_on_a_tpu_is_one_that_no_compiler_sees_through():
     graph = pretend_tpu.update_graph(recompute=True)
     assert graph.not_for_tpus() == set()
     found = [node.op for node in graph.on_tpu]
-    assert found.count("IsNan") == toy_pretraining.NUM_MICRO_BATCHES
+    assert found.count("IsNan") == toy_pretraining.CONFIG.num_hidden_layers
     without = [node.op for node in pretend_tpu.update_graph(recompute=False).on_tpu]
     assert found.count("Equal") == without.count("Equal")
     assert "IsNan" not in without
