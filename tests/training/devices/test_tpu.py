@@ -106,7 +106,7 @@ def test_set_up_asks_for_a_tpu_and_for_no_order_of_sums(found, monkeypatch):
     [
         {"lengths": (SHORT, LONG)},
         {"optimizer": "lamb", "objective": "mlm", "is_packed": True},
-        {"objective": "ltr_nsp", "recompute": True},
+        {"objective": "ltr_nsp", "recompute": True, "num_micro_batches": 2},
     ],
 )
 def test_an_update_holds_only_what_is_compiled_for_tpus(case):
