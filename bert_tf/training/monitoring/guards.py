@@ -29,12 +29,17 @@ class DivergedError(InputError, FloatingPointError):
         self.step, self.last_good, self.record_files = step, last_good, list(record_files)
         files = _some(self.record_files)
         records = f" Its batch was read from {files}." if files else ""
-        state = f"The last good state is {last_good}." if last_good else "No good state was saved."
+        state = sentence_on_last_good(last_good)
         super().__init__(
             f"Step {step}: {what}{records} {state} What usually helps is a lower --learning_rate, "
             "a longer warm-up or a smaller --max_grad_norm, in a new --output_dir. If the records "
             "are faulty, repair them, remove the states after the last good one and start again."
         )
+
+
+def sentence_on_last_good(path: str | None) -> str:
+    """Tells a user where the newest state saved before is, or that there is none (None)."""
+    return f"The last good state is {path}." if path else "No good state was saved."
 
 
 class LossGuard:

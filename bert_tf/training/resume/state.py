@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf import files, formatting
 from bert_tf.errors import InputError
 from bert_tf.training.devices.workers import Workers
-from bert_tf.training.monitoring.guards import DivergedError
+from bert_tf.training.monitoring.guards import DivergedError, sentence_on_last_good
 from bert_tf.training.resume import state_files
 from bert_tf.training.resume.state_files import DamagedError, Saved
 
@@ -290,7 +290,7 @@ class State:
         _warn(
             f"the state of step {step} could not be saved ({reason}). It takes "
             f"{formatting.size(self._num_bytes())}; {self._directory} {_free(self._directory)}. "
-            f"The last good state is {self.last_good()}. The run continues{on}. Make room."
+            f"{sentence_on_last_good(self.last_good())} The run continues{on}. Make room."
         )
 
     def _num_bytes(self) -> int:

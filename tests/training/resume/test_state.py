@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import unittest.mock
 
 import numpy as np
 import pytest
@@ -214,6 +215,14 @@ def test_a_full_disk_costs_a_warning(tmp_path, capsys, monkeypatch, error, place
     monkeypatch.undo()
     run.save(7)
     assert_restores(tmp_path, 7)
+
+
+def test_a_full_disk_from_the_start_is_said_so(tmp_path, capsys, monkeypatch):
+    run = Run(tmp_path)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(run.state._checkpoint, "write", unittest.mock.Mock(side_effect=full))
+    assert run.save(3) is None
+    assert "No good state was saved. The run continues" in capsys.readouterr().err
 
 
 def test_room_for_two_states_is_enough(tmp_path, capsys, monkeypatch):
