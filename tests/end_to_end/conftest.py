@@ -1,6 +1,5 @@
 """A tiny BERT on disk, in the layout of a Hugging Face directory, and a way to run commands."""
 
-import contextlib
 import importlib.util
 import json
 import os
@@ -10,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ CONFIG = {
     "model_type": "bert",
     "vocab_size": 30522,
     "hidden_size": 22,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": 1,
     "num_attention_heads": 2,
     "intermediate_size": 37,
     "hidden_act": "gelu",
@@ -80,7 +78,7 @@ def _norm(name, size):
     return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def classifier_options(tiny_bert):
     """`classifier_options(data, **changes)`: options of run_classifier.py that train in `data`."""
     from bert_tf import options
@@ -107,6 +105,23 @@ def checkout(tmp_path):
         if entry.name not in {".git", ".venv", "quickstart"}:
             (tmp_path / entry.name).symlink_to(entry)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def little_data(tmp_path_factory):
+    """A copy of `data/` with every tenth question, to train where results do not matter."""
+    folder = tmp_path_factory.mktemp("little") / "data"
+    shutil.copytree(REPOSITORY / "data", folder)
+    for path in folder.glob("topics/*.tsv"):
+        header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join([header, *rows[::10]]), encoding="utf-8")
+    for path in folder.glob("squad/*.json"):
+        articles = json.loads(path.read_text(encoding="utf-8"))
+        (article,) = articles["data"]
+        for paragraph in article["paragraphs"]:
+            paragraph["qas"] = paragraph["qas"][::10]
+        path.write_text(json.dumps(articles), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture
@@ -148,7 +163,8 @@ def environment():
     """The environment for a command: no GPU, `python` is the one that runs the tests."""
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     kept = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    return kept | {"CUDA_VISIBLE_DEVICES": "-1", "PATH": path}
+    # The matrices of the tests are small; more threads only take CPU time.
+    return kept | {"CUDA_VISIBLE_DEVICES": "-1", "PATH": path, "TF_NUM_INTRAOP_THREADS": "1"}
 
 
 @pytest.fixture
@@ -157,24 +173,3 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-@pytest.fixture
-def server():
-    """`server(command, folder, environment, port)`: the command while it accepts connections."""
-    return _server
-
-
-@contextlib.contextmanager
-def _server(command, folder, environment, port):
-    process = subprocess.Popen(command, cwd=folder, env=environment)
-    try:
-        end = time.monotonic() + 120
-        while time.monotonic() < end and process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.2)
-        yield
-    finally:
-        process.terminate()
-        assert process.wait(timeout=30) == 0

@@ -15,20 +15,21 @@ def sentences(number):
     return [" ".join(rng.choice(WORDS, rng.integers(2, 11))) for _ in range(number)]
 
 
-@pytest.fixture
-def sts_b(tmp_path):
+@pytest.fixture(scope="module")
+def sts_b(tmp_path_factory):
     """An STS-B of 13 training, 5 dev and 3 test rows in the official layout."""
+    folder = tmp_path_factory.mktemp("sts-b")
     columns = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
     for split, number in (("train", 13), ("dev", 5), ("test", 3)):
         rows = [columns if split == "test" else f"{columns}\tscore"]
         for i, (a, b) in enumerate(zip(sentences(number), sentences(number)[::-1], strict=True)):
             row = f"{i}\tg\tf\ty\t{i}\ts\ts\t{a}\t{b}"
             rows.append(row if split == "test" else f"{row}\t{i % 6}.0")
-        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n")
-    return tmp_path
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_options(classifier_options):
     """`classifier_options` of a short run that is evaluated."""
 
@@ -55,8 +56,15 @@ def table(path):
     return [line.split("\t") for line in path.read_text().splitlines()]
 
 
-def test_files_of_a_regression(make_options, sts_b):
-    classifier.run(make_options(sts_b, do_predict=True))
+@pytest.fixture(scope="module")
+def trained(make_options, sts_b):
+    """The options of a run on STS-B, which has been made."""
+    given = make_options(sts_b, do_predict=True)
+    classifier.run(given)
+    return given
+
+
+def test_files_of_a_regression(trained, make_options, sts_b):
     found = results(sts_b / "out")
     assert found["global_step"] == 8  # two epochs of ceil(13 / 4) updates
     assert {"eval_pearson", "eval_spearman", "eval_loss"} <= found.keys()
@@ -77,9 +85,7 @@ def test_files_of_a_regression(make_options, sts_b):
     assert (sts_b / "out/eval_results.txt").read_text() == trained
 
 
-def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(make_options, sts_b):
-    trained = make_options(sts_b, do_predict=True)
-    classifier.run(trained)
+def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(trained, sts_b):
     classifier.run(
         dataclasses.replace(
             trained,

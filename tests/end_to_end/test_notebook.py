@@ -42,7 +42,11 @@ def test_the_notebook_is_committed_without_outputs_in_short_cells(notebook):
     assert (parameters["id"], parameters["metadata"]["tags"]) == ("parameters", ["parameters"])
 
 
-def test_all_cells_run_in_their_order(notebook, checkout, tiny_bert, environment, free_port):
+def test_all_cells_run_in_their_order(
+    notebook, checkout, little_data, tiny_bert, environment, free_port
+):
+    (checkout / "data").unlink()
+    (checkout / "data").symlink_to(little_data)
     cells = [(cell["id"], "".join(cell["source"])) for cell in code_cells(notebook)]
     values = {"MODEL": str(tiny_bert), "OUT": "notebook-out", "PORT": free_port, "NUM_EPOCHS": 1}
     done = subprocess.run(

@@ -1,9 +1,15 @@
-"""The wheel, installed where the checkout is not on the path, and started by its own commands."""
+"""The wheel, installed where the checkout is not on the path: the README from top to bottom.
+
+Its shell blocks run as one script, as a reader pastes them, with `bert-tf NAME` in place of the
+programs of the checkout; then its Python blocks and those of docs/library.md in one process. What
+`make quickstart` leaves is there, with a tiny model for weights, and a tenth of the questions.
+"""
 
 import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,19 +20,14 @@ import zipfile
 import pytest
 
 from bert_tf import commands
-from tests.reference import snippets
+from tests.reference import shell_blocks, snippets
 
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = ("bert_tf", "export", "serving")
-CONFIG = {
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 32,
-    "type_vocab_size": 2,
-    "hidden_act": "gelu",
-}
+QUESTION = "Which rocket carried the astronauts to the Moon?"
+LIBRARY = "docs/library.md"
+# What the library page names, and where the README has left it.
+NAMES = {"bert-base-uncased": "out/pretrained", "models": "out/models"}
 
 
 def copy_of_the_project(directory):
@@ -122,54 +123,73 @@ def test_bert_tf_is_the_only_console_script(wheel, installed):
     }  # fmt: skip
 
 
-def test_the_commands_go_from_text_to_a_served_answer(installed, run, server, free_port, tmp_path):
+def test_the_readme_and_the_library_page_run_from_top_to_bottom(
+    installed, run, environment, reader, free_port, lines_of_tensorflow
+):
     assert run("bert-tf") == commands.overview() + "\n"
     program = "import bert_tf, export, serving; print(bert_tf.__file__, export.__file__)"
     assert all(str(installed.parent) in path for path in run("python", "-c", program).split())
-    write_inputs(tmp_path)
-    text = f"--input_file={ROOT}/data/corpus/heldout.txt"
-    run("bert-tf", "vocab", text, "--vocab_size=400", "--num_unused=0", "--output_file=vocab.txt")
-    size = len((tmp_path / "vocab.txt").read_text().splitlines())
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": size}))
-    model = ("--bert_config_file=config.json", "--vocab_file=vocab.txt", "--max_seq_length=32")
-    run("bert-tf", "data", text, "--output_file=text.tfrecord", *model[1:], "--dupe_factor=1")
-    shown = run("bert-tf", "inspect", "--vocab_file=vocab.txt", "text.tfrecord")
-    assert "[MASK:" in shown
-    steps = ("--num_train_steps=2", "--num_warmup_steps=1", "--train_batch_size=4")
-    run("bert-tf", "pretrain", "--input_file=text.tfrecord", "--output_dir=pretrained", model[0],
-        "--max_seq_length=32", "--do_train", *steps)  # fmt: skip
-    run("bert-tf", "classify", "--task_name=tsv", "--data_dir=.", "--output_dir=topics", *model,
-        "--init_checkpoint=pretrained", "--do_train", "--num_train_epochs=1",
-        "--train_batch_size=4")  # fmt: skip
-    run("bert-tf", "export", "--model_dir=topics", "--export_dir=models/topics")
-    serve = [installed / "bert-tf", "serve", "--model_base_path=models/topics"]
-    serve += ["--model_name=topics", f"--rest_api_port={free_port}"]
-    with server(serve, tmp_path, outside_environment(), free_port):
-        url = f"--url=http://127.0.0.1:{free_port}"
-        answer = run("bert-tf", "client", url, "--model_name=topics", "An orbit.")
-    labels = json.loads((tmp_path / "topics/model.json").read_text())["labels"]
+    environment.pop("PYTHONPATH", None)
+    script = shell_blocks.with_console_commands(shell_blocks.script("README.md"), kept=["squad"])
+    assert set(shell_blocks.starts("README.md").values()) > set(
+        re.findall(r"bert-tf (\w+)", script)
+    )
+    assert re.findall(r"python \S+", script) == ["python run_squad.py"]
+    script = script.replace("8501", str(free_port))
+    printed = finished(["bash", "-e", "-c", script], reader, environment)
+    assert "[MASK:" in printed
+    labels = json.loads((reader / "out/topics/model.json").read_text())["labels"]
+    (answer,) = [line for line in printed.splitlines() if line.endswith(f"\t{QUESTION}")]
     assert answer.split(": ")[0] in labels
-    printed = run("python", library_programs(tmp_path))
-    assert any(f"Classification(label={label!r}" in printed for label in labels)
+    assert len((reader / "out/vocab.txt").read_text().splitlines()) == 3000
+    for path in ("train.tfrecord", "pretrained/eval_results.txt", "squad/predictions.json"):
+        assert (reader / "out" / path).stat().st_size > 0
+
+    for name in ("topics", "pretrained"):
+        (reader / "quickstart" / name).symlink_to(reader / "out" / name)
+    for name, path in NAMES.items():
+        (reader / name).symlink_to(path)
+    in_python = finished([installed / "python", "-c", programs()], reader, environment)
+    assert any(f"Classification(label={label!r}" in in_python for label in labels)
+    assert (reader / "stars.keras").is_file() and (reader / "out/films/model.json").is_file()
+    # Many models in one process, and TensorFlow warns of retracing: only the README is judged.
+    of_the_readme, _ = in_python.split(f"{LIBRARY}\n")
+    assert lines_of_tensorflow(printed + of_the_readme) == []
 
 
-def library_programs(directory):
-    """A file with the programs of docs/library.md; their models are those that were trained."""
-    (directory / "bert-base-uncased").symlink_to("pretrained")
-    (directory / "out").mkdir()
-    (directory / "out" / "topics").symlink_to("../topics")
-    blocks = snippets.blocks("docs/library.md")
-    programs = [text for text in blocks if "squad" not in text and "fine_tune" not in text]
-    assert len(programs) == len(blocks) - 2
-    (directory / "programs.py").write_text("\n".join(programs))
-    return "programs.py"
+@pytest.fixture
+def reader(installed, little_data, tiny_bert, tmp_path):
+    """The folder of a reader: without the packages, which come from the wheel."""
+    (tmp_path / "data").symlink_to(little_data)
+    shutil.copy(ROOT / "run_squad.py", tmp_path)  # Python would look for packages behind a link
+    (tmp_path / "quickstart").mkdir()
+    (tmp_path / "quickstart" / "weights").symlink_to(tiny_bert)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "activate").write_text(f'PATH="{installed}:$PATH"\n')
+    return tmp_path
 
 
-def write_inputs(directory):
-    """A few rows of each topic."""
-    lines = (ROOT / "data/topics/train.tsv").read_text().splitlines()
-    (directory / "train.tsv").write_text("\n".join(lines[:25]) + "\n")
-    (directory / "dev.tsv").write_text("\n".join(lines[:9]) + "\n")
+def programs():
+    """The Python blocks of the README, then those of the library page."""
+    between = f"print({LIBRARY!r}, flush=True)\nimport shutil\n"
+    between += "shutil.rmtree('out/films')\n"  # both pages train into this folder
+    text = between.join("".join(snippets.blocks(page)) for page in ("README.md", LIBRARY))
+    return f"{text}assert type(classifier).__name__ == 'TextClassifier'\n"
+
+
+def finished(command, folder, environment):
+    """What a command printed, once it has ended well."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 @pytest.mark.parametrize("is_editable", [False, True])

@@ -15,6 +15,8 @@ from tests.reference import snippets
 
 # A command of ours in running text.
 _IN_TEXT = re.compile(r"`((?:python|bert-tf) [^`]+)`")
+# How a program of a checkout is started.
+_START = re.compile(r"\bpython (?:-m [\w.]+|\w+\.py)")
 _LEFT_OUT = "..."  # stands for flags that a page does not repeat
 _OPERATORS = {"&", "&&", "|", "||", ";", ">", "("}
 
@@ -38,6 +40,25 @@ class Command(NamedTuple):
 def script(page):
     """All shell blocks of a page, as a reader pastes them."""
     return "".join(snippets.blocks(page, "sh"))
+
+
+def starts(page):
+    """How the shell blocks of a page start our commands in a checkout: a dict to their names."""
+    return {start: name for start in _START.findall(script(page)) if (name := _name_of(start))}
+
+
+def with_console_commands(text, kept=()):
+    """A script that starts our commands as `bert-tf NAME`; names that are `kept` stay programs."""
+
+    def console(found):
+        name = _name_of(found[0])
+        return f"bert-tf {name}" if name and name not in kept else found[0]
+
+    return _START.sub(console, text)
+
+
+def _name_of(start):
+    return _ours(start.split())[0]
 
 
 def commands(page):

@@ -18,8 +18,8 @@ PAGES = ["README.md", "CONTRIBUTING.md"]
 PAGES += sorted(f"docs/{path.name}" for path in (snippets.PAGES / "docs").glob("*.md"))
 # The test that runs the Python blocks of a page.
 RUN_BY = {
-    "README.md": "tests/end_to_end/test_readme.py",
-    "docs/library.md": "tests/end_to_end/test_snippets.py",
+    "README.md": "tests/end_to_end/test_wheel.py",
+    "docs/library.md": "tests/end_to_end/test_wheel.py",
     "docs/serving.md": "tests/export/test_savedmodel.py",
 }
 # Flags of other programs that a page names.
