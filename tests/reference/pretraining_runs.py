@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -77,6 +78,21 @@ def on_replicas(number):
     mirrored = setup.strategies.mirrored
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(setup.strategies, "make", lambda *_: mirrored(devices))
+        yield
+
+
+@contextlib.contextmanager
+def copied_after(step, directory, copy):
+    """`copy` gets what the run inside has in `directory` behind that update: what a kill leaves."""
+    check = Loop._check
+
+    def copies(self, done, values):
+        check(self, done, values)
+        if done == step:
+            shutil.copytree(directory, copy)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "_check", copies)
         yield
 
 
