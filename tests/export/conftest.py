@@ -36,7 +36,7 @@ def model_directory(tmp_path_factory):
             vocab_size=len(TOKENS),
             hidden_size=21,
             num_attention_heads=3,
-            num_hidden_layers=2,
+            num_hidden_layers=1,
             intermediate_size=37,
             max_position_embeddings=53,
             initializer_range=0.25,
