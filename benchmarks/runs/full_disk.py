@@ -202,7 +202,8 @@ def digests(script, disk):
 
 def said(log_file, disk):
     """The errors and warnings of a run, and whether there was a traceback."""
-    text = log_file.read_text(encoding="utf-8", errors="replace").replace(str(disk.path), "DISK")
+    text = log_file.read_text(encoding="utf-8", errors="replace")
+    text = text.replace(str(disk.path), "DISK").replace(tempfile.gettempdir(), "TMPDIR")
     lines = [line for line in text.splitlines() if re.match("(ERROR|WARNING: the)", line)]
     return lines, "Traceback" in text
 
