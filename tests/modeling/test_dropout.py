@@ -125,7 +125,7 @@ def test_the_mean_stays_in_every_precision(dtype, rate, monkeypatch):
     monkeypatch.setattr(dropout, "_PER_HASH", 1)
 
     def multiplier(value):
-        monkeypatch.setattr(layer, "_mixed", lambda shape: tf.constant([value], tf.uint32))
+        monkeypatch.setattr(layer, "_mixed", lambda *_: tf.constant([value], tf.uint32))
         return float(layer.mask((1,), dtype)[0])
 
     first_kept = bisect.bisect_left(range(2**32), 1.0, key=multiplier)
