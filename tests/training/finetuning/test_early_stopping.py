@@ -35,9 +35,12 @@ def assert_ended(found, dev_set):
     assert state_files.listed(os.path.join(directory.path, "training")) == []
 
 
-def test_a_training_ends_early_and_a_killed_one_at_the_same_update(train, monkeypatch, capsys):
-    straight = runs.DevSet(*SCORES)
-    found = train(straight, **FLAGS)
+def test_a_training_ends_early_and_a_killed_one_at_the_same_update(
+    train, monkeypatch, capsys, tmp_path
+):
+    straight = runs.CopyingDevSet(tmp_path / "run", tmp_path / "killed", 3, *SCORES)
+    flags = FLAGS | {"save_checkpoints_steps": 5}
+    found = train(straight, **flags)
     assert_ended(found, straight)
     assert f"Early stopping after step 8 of 9: {REASON}." in capsys.readouterr().out
     log = history.read(os.path.join(found[1].path, history.NAME))
@@ -46,14 +49,12 @@ def test_a_training_ends_early_and_a_killed_one_at_the_same_update(train, monkey
     assert log.state == "complete"
 
     # The same command trains nothing again.
-    assert_ended(train(runs.DevSet(), **FLAGS), straight)
+    assert_ended(train(runs.DevSet(), **flags), straight)
     assert f"complete after step 8; it ended early, because {REASON}" in capsys.readouterr().out
 
     # Killed in the evaluation after update 6, then behind the last one, before the weights are
     # written and before the run is marked: every start decides as the straight run did.
-    flags = FLAGS | {"name": "killed", "save_checkpoints_steps": 5}
-    with pytest.raises(runs.CutOff):
-        train(runs.DevSet(0.5, 0.75, runs.CutOff), **flags)
+    flags["name"] = "killed"
     for dev_set, owner, name in (
         (runs.DevSet(0.7, 0.6), Loop, "save_weights"),
         (runs.DevSet(), completion, "finish"),
