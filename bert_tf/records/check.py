@@ -6,8 +6,8 @@ Plain Python over the bytes of a file: a length, its checksum, a `tf.train.Examp
 import mmap
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import tensorflow as tf
 from google.protobuf import message
 
 from bert_tf import features as rows
@@ -15,6 +15,9 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.features import Feature
 from bert_tf.records import manifest
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _LENGTH = struct.Struct("<Q")
 _HEADER_BYTES = 12  # uint64 length, uint32 checksum of the length
@@ -70,7 +73,7 @@ def _cut_off(path: str, position: int, size: int) -> InputError:
     )
 
 
-def first_examples(path: str, limit: int) -> list[tf.train.Example]:
+def first_examples(path: str, limit: int) -> "list[tf.train.Example]":
     """The first `limit` records of a file as `tf.train.Example`.
 
     Raises:
@@ -79,7 +82,7 @@ def first_examples(path: str, limit: int) -> list[tf.train.Example]:
     examples = []
     for data, start, end in _spans(path):
         try:
-            examples.append(tf.train.Example.FromString(data[start:end]))
+            examples.append(_parsed(data[start:end]))
         except message.DecodeError as error:
             raise InputError(
                 f"{path}: record {len(examples)} is not a tf.train.Example ({error}). The file is "
@@ -88,6 +91,12 @@ def first_examples(path: str, limit: int) -> list[tf.train.Example]:
         if len(examples) == limit:
             break
     return examples
+
+
+def _parsed(record: bytes) -> "tf.train.Example":
+    import tensorflow as tf  # takes seconds to load, and records are counted without it
+
+    return tf.train.Example.FromString(record)
 
 
 def record_names(
@@ -149,7 +158,7 @@ def present(paths: Iterable[str], features: Iterable[Feature]) -> tuple[Feature,
     return first[1] if first else ()
 
 
-def _name(path: str, values: Mapping[str, tf.train.Feature], feature: Feature) -> str:
+def _name(path: str, values: "Mapping[str, tf.train.Feature]", feature: Feature) -> str:
     for name in feature.accepted_record_names:
         if name in values:
             return name
@@ -171,7 +180,7 @@ def num_values(path: str, feature: Feature) -> int:
     return len(getattr(value, kind).value) if kind else 0
 
 
-def _check_kind(path: str, value: tf.train.Feature, feature: Feature, name: str) -> None:
+def _check_kind(path: str, value: "tf.train.Feature", feature: Feature, name: str) -> None:
     kind, wanted_kind = value.WhichOneof("kind"), _KINDS[feature.dtype]
     if kind != wanted_kind:
         raise InputError(f"{path}: feature {name} is a {kind}; a {wanted_kind} was wanted.")
@@ -179,7 +188,7 @@ def _check_kind(path: str, value: tf.train.Feature, feature: Feature, name: str)
 
 def _check_length(
     path: str,
-    value: tf.train.Feature,
+    value: "tf.train.Feature",
     feature: Feature,
     name: str,
     sizes: Mapping[str, int],
@@ -238,7 +247,7 @@ def check_lengths(paths: Sequence[str]) -> None:
     for path in paths:
         wanted = None
         for number, (data, start, end) in enumerate(_spans(path)):
-            lengths = _lengths(tf.train.Example.FromString(data[start:end]))
+            lengths = _lengths(_parsed(data[start:end]))
             wanted = wanted or lengths
             if lengths == wanted or path in unpadded:
                 continue
@@ -251,7 +260,7 @@ def check_lengths(paths: Sequence[str]) -> None:
             )
 
 
-def _lengths(example: tf.train.Example) -> dict[str, int]:
+def _lengths(example: "tf.train.Example") -> dict[str, int]:
     """The number of values of each feature."""
     return {
         name: len(getattr(value, kind).value)

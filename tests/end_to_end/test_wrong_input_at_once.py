@@ -54,6 +54,7 @@ def folder(tmp_path_factory):
     (folder / "empty").mkdir()
     (folder / "squad.json").write_text("{")
     (folder / "own.csv").write_text("words,label\na,1\nb,2\n")
+    (folder / "one.tfrecord").write_bytes(bytes(12 + 4))  # an empty record between its checksums
     (folder / "key.toml").write_text('kind = "classify"\ntexts = "words"\n')
     (folder / "tags.toml").write_text('kind = "tag"\ntrain = "tags.conll"\n')
     (folder / "tags.conll").write_text("a O\n\nb O\na I-PER\n")
@@ -73,7 +74,7 @@ def cases(folder):
     training = model | {"do_train": True, "output_dir": f"{folder}/out", "max_seq_length": 11}
     rte = training | {"task_name": "rte", "data_dir": f"{folder}/rte"}
     squad = training | {"train_file": f"{folder}/squad.json", "max_query_length": 3}
-    pretrain = training | {"input_file": f"{folder}/own.csv", "num_warmup_steps": 0}
+    pretrain = training | {"input_file": f"{folder}/one.tfrecord", "num_warmup_steps": 0}
     nowhere = f"{folder}/nowhere"
     features = {"input_file": f"{folder}/own.csv", "output_file": "x.jsonl"}
     features |= {"init_checkpoint": f"{nowhere}/x.ckpt"}
@@ -113,6 +114,11 @@ def cases(folder):
         ("squad", squad, "squad.json"),
         ("squad", squad | {"output_dir": f"{folder}/other"}, "learning_rate is 0.001 there"),
         ("pretrain", pretrain | {"input_file": nowhere}, "--input_file: "),
+        (
+            "pretrain",
+            pretrain | {"input_file": f"{folder}/own.csv"},
+            "own.csv is not a complete TFRecord file: the record at byte 0",
+        ),
         ("pretrain", pretrain | {"eval_input_file": nowhere}, "--eval_input_file: "),
         ("pretrain", pretrain | {"vocab_file": nowhere}, "nowhere does not exist"),
         ("pretrain", pretrain | {"max_seq_length": 14}, "13"),

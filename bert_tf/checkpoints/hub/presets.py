@@ -71,7 +71,8 @@ def named(name: str) -> Preset:
     location = preset_table.ALIASES.get(location, location)
     if not match or "/" not in location:
         raise InputError(
-            f"{name} is not a file or directory here, and no model has this name. {_nearest(name)}"
+            f"{name!r} is neither a file nor a directory here, and no model has this name. "
+            f"{_nearest(name)}"
         )
     return preset_table.repository(location, match["revision"])
 

@@ -1,6 +1,7 @@
 """What `run_pretraining.py` checks before TensorFlow loads, so that wrong input is refused at once.
 
-What the records hold is read later, with TensorFlow (`pretraining_data`).
+Of the records, the first one of every file is looked for. What they hold is read later, with
+TensorFlow (`pretraining_data`).
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.options import PreTraining
 from bert_tf.options.objectives import PRETRAINING_OBJECTIVES, PretrainingObjective
-from bert_tf.records import manifest
+from bert_tf.records import check, manifest
 from bert_tf.training import inputs as run_inputs
 from bert_tf.training import phases
 from bert_tf.training.inputs import Inputs
@@ -88,7 +89,7 @@ def _phases(inputs: Inputs[PreTraining]) -> list[Phase]:
 
 
 def _check_records(inputs: Inputs[PreTraining], objective: PretrainingObjective) -> None:
-    """Checks that the files are there, and of one phase what their manifests say."""
+    """Checks that the files hold records, and of one phase what their manifests say."""
     options = inputs.options
     for patterns, flag in (
         (options.input_file, "--input_file"),
@@ -97,6 +98,8 @@ def _check_records(inputs: Inputs[PreTraining], objective: PretrainingObjective)
         paths = files.expand(patterns, flag) if patterns is not None else []
         if paths:
             print(f"Data: {len(paths)} file(s) of {flag}={patterns}", flush=True)
+        for path in paths:
+            next(check.records(path))
         if not options.phases:
             manifest.check(
                 paths,

@@ -105,7 +105,9 @@ def test_names(home, name, location, revision):
 
 
 def test_a_wrong_name_is_answered_with_the_nearest(home):
-    message = "bert-base-uncase is not a file or directory here, .* Nearest: bert-base-uncased,"
+    message = (
+        "'bert-base-uncase' is neither a file nor a directory here, .* Nearest: bert-base-uncased,"
+    )
     with pytest.raises(InputError, match=message):
         presets.resolve("bert-base-uncase")
 
