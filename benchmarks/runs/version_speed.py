@@ -3,28 +3,23 @@
     python -m benchmarks.runs.version_speed --before=CHECKOUT --input_file=TEXT \
         --vocab_file=vocab.txt
 
-Costs are CPU seconds. The rate of data is the difference between a large job and a small one, so
-that start-up does not count. `start` is a pre-training of one update from records to saved weights.
-Updates are timed while a run of each version takes turns of a few seconds, so that both meet the
-same state of the machine: CPU seconds between the third update and the last one, each run on one
-thread. TEXT has a sentence per line, some megabytes of it.
+Start-up and data are CPU seconds of whole commands; the rate of data is the difference between a
+large job and a small one. `start` is a pre-training of one update from records to saved weights.
+Updates are timed on one thread: the median of the seconds between lines of metrics.jsonl, which
+needs a machine that does nothing else. TEXT has a sentence per line, some megabytes of it.
 """
 
 import dataclasses
+import itertools
 import json
-import os
 import pathlib
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 
 from benchmarks import child_process
 from bert_tf import files, flagging
-from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -32,8 +27,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "version_speed.json"
 BATCH_SIZE, SMALL_SHARE = 32, 0.1
 FEEDS = {"host": [], "static": ["--length_buckets=64,128"]}
 _NUM_UPDATES_BEFORE = 3  # the first updates trace and fill queues
-_TURN_SECONDS = 4.0
-_ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+_ONE_THREAD = ("TF_NUM_INTRAOP_THREADS=1", "TF_NUM_INTEROP_THREADS=1")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +38,7 @@ class SpeedOptions:
     input_file: str = option(REQUIRED, "Text for the records, a sentence per line.")
     vocab_file: str = option(REQUIRED, "vocab.txt, uncased.")
     num_rounds: int = option(3, "Turns of each version.")
-    num_steps: int = option(63, "Updates of the runs that take turns.")
+    num_steps: int = option(63, "Updates of the runs that are timed.")
     hidden_size: int = option(512, "H of the four-layer model that is pre-trained.")
 
 
@@ -59,12 +53,10 @@ def main(options: SpeedOptions) -> None:
                     cost = child_process.run([sys.executable, *command], cwd=checkout)
                     costs.setdefault(job, {}).setdefault(name, []).append(cost.cpu_seconds)
                     print(f"  {turn} {name:7}{job:18}{cost.cpu_seconds:8.2f} CPU s", flush=True)
-        for feed in FEEDS:
-            for turn in range(options.num_rounds):
-                seconds = _update_seconds(versions, inputs, options, feed, turn)
-                for name, value in seconds.items():
-                    costs.setdefault(f"update, {feed}", {}).setdefault(name, []).append(value)
-                    print(f"  {turn} {name:7}update, {feed:10}{value:8.3f} CPU s", flush=True)
+        for turn, feed, name in itertools.product(range(options.num_rounds), FEEDS, versions):
+            seconds = _update_seconds(versions[name], inputs, options, feed, f"{name}_{turn}")
+            costs.setdefault(f"update, {feed}", {}).setdefault(name, []).append(seconds)
+            print(f"  {turn} {name:7}update, {feed:10}{seconds:8.3f} s", flush=True)
     _report(costs, options)
 
 
@@ -117,68 +109,16 @@ def _pretraining(
     ]
 
 
-class _Run:
-    """A pre-training that runs only in its turns."""
-
-    def __init__(self, checkout: pathlib.Path, arguments: list[str], output_dir: pathlib.Path):
-        environment = child_process.without_gpu() | _ONE_THREAD
-        self._metrics = output_dir / "metrics.jsonl"
-        self._process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=checkout,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self._process.send_signal(signal.SIGSTOP)
-        self._samples: list[tuple[int, float]] = []  # (updates, CPU seconds) after each turn
-
-    def take_turn(self) -> bool:
-        """Goes on for a while; returns whether there is more to do."""
-        self._process.send_signal(signal.SIGCONT)
-        time.sleep(_TURN_SECONDS)
-        if self._process.poll() is not None:
-            return False
-        self._process.send_signal(signal.SIGSTOP)
-        lines = self._metrics.read_text().splitlines() if self._metrics.exists() else []
-        if len(lines) >= _NUM_UPDATES_BEFORE:
-            self._samples.append((len(lines), self._cpu_seconds()))
-        return True
-
-    def _cpu_seconds(self) -> float:
-        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().split(")")[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def update_seconds(self) -> float:
-        """Ends the run; returns CPU seconds of an update, from the first turn with some on."""
-        status = self._process.poll()
-        self._process.kill()
-        if status or len(self._samples) < 2:
-            raise InputError(f"A pre-training ended too early to be timed, with status {status}.")
-        (first, start), (last, end) = self._samples[0], self._samples[-1]
-        return (end - start) / (last - first)
-
-
 def _update_seconds(
-    versions: dict[str, pathlib.Path],
-    folder: pathlib.Path,
-    options: SpeedOptions,
-    feed: str,
-    turn: int,
-) -> dict[str, float]:
-    """Trains with each version in turns of a few seconds; returns CPU seconds of an update."""
-    num_steps = options.num_steps
-    runs = {
-        name: _Run(
-            checkout,
-            _pretraining(folder, options, feed, f"{name}_{turn}", num_steps),
-            folder / f"{name}_{turn}" / f"{feed}_{num_steps}",
-        )
-        for name, checkout in versions.items()
-    }
-    while all([run.take_turn() for run in runs.values()]):
-        pass
-    return {name: run.update_seconds() for name, run in runs.items()}
+    checkout: pathlib.Path, folder: pathlib.Path, options: SpeedOptions, feed: str, turn: str
+) -> float:
+    """Trains for a while on one thread; returns the median seconds of an update."""
+    arguments = _pretraining(folder, options, feed, turn, options.num_steps)
+    child_process.run(["env", *_ONE_THREAD, sys.executable, *arguments], cwd=checkout)
+    metrics = folder / turn / f"{feed}_{options.num_steps}" / "metrics.jsonl"
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    times = [line["time"] for line in lines if "loss" in line][_NUM_UPDATES_BEFORE:]
+    return statistics.median(after - before for before, after in itertools.pairwise(times))
 
 
 def _report(costs: dict[str, dict[str, list[float]]], options: SpeedOptions) -> None:
@@ -191,7 +131,7 @@ def _report(costs: dict[str, dict[str, list[float]]], options: SpeedOptions) -> 
         "data, MB per CPU s": lambda cost: megabytes / (cost("data, large") - cost("data, small")),
     }
     for feed in FEEDS:
-        figures[f"step, {feed}, examples per CPU s"] = lambda cost, feed=feed: (
+        figures[f"step, {feed}, examples per s"] = lambda cost, feed=feed: (
             BATCH_SIZE / cost(f"update, {feed}")
         )
     rows = []
@@ -205,7 +145,7 @@ def _report(costs: dict[str, dict[str, list[float]]], options: SpeedOptions) -> 
         print(f"{name:36}{before:9.3g}{after:9.3g}{after / before:8.2f}")
     values = dataclasses.asdict(options)
     kept = {name: values[name] for name in ("num_rounds", "num_steps", "hidden_size")}
-    results = {"options": kept, "rows": rows, "cpu_seconds": costs}
+    results = {"options": kept, "rows": rows, "seconds": costs}
     files.write_text(str(RESULTS), json.dumps(results, indent=1) + "\n")
 
 
