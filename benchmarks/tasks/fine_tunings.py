@@ -1,7 +1,7 @@
 """Fine-tunings in processes of their own, on one thread: a line of results.jsonl for each.
 
 What benchmarks of several seeds and settings share. A run that is done is not made again; one that
-was killed is made anew, so that its CPU time is that of the whole run.
+was killed starts again, so that its CPU time is that of the whole run.
 """
 
 import json
