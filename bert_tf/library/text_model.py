@@ -16,8 +16,10 @@ from bert_tf.examples.rows import Ints, Rows
 from bert_tf.library import presets, texts
 from bert_tf.library.encoder import Encoder
 from bert_tf.library.tokenizer import Tokenizer
+from bert_tf.records.read import stream
 
 _BATCH_SIZE = 32  # Keras' own default
+_BATCHES_AHEAD = 4
 _TARGETS, _WEIGHTS = "labels", "weights"
 
 
@@ -236,10 +238,10 @@ def _data_set(rows: Rows, batch_size: int | None, shuffle: bool = False) -> tf.d
     data_set = tf.data.Dataset.from_generator(batches, output_signature=(inputs, *rest))
     num_batches = -(-len(rows) // size)
     data_set = data_set.apply(tf.data.experimental.assert_cardinality(num_batches))
-    options = tf.data.Options()
+    options = stream.untuned()
     by_data = tf.data.experimental.AutoShardPolicy.DATA  # there are no files to share out
     options.experimental_distribute.auto_shard_policy = by_data
-    return data_set.prefetch(tf.data.AUTOTUNE).with_options(options)
+    return data_set.prefetch(_BATCHES_AHEAD).with_options(options)
 
 
 def _split(rows: Rows, share: float) -> tuple[Rows, Rows]:

@@ -12,6 +12,7 @@ from bert_tf.records import check, manifest
 
 _MAX_FILES_AT_ONCE = 16
 _ENDLESS = 2**62
+_BATCHES_AHEAD = 4
 # Nothing here is Python control flow over tensors, and AutoGraph takes seconds to find that out.
 _as_written = tf.autograph.experimental.do_not_convert
 
@@ -149,6 +150,17 @@ class Parser:
         return tf.io.FixedLenFeature(shape, dtype)
 
 
+def untuned() -> tf.data.Options:
+    """Options of a dataset whose parallelism and buffers are set and not tuned while it runs.
+
+    TensorFlow's tuner sleeps for up to a minute at a time. An iterator that is deleted waits for
+    it, and now and then fails to wake it, so that the process stands still at the end of a run.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
+
+
 def ready(
     batches: tf.data.Dataset, parse: Callable[..., Any], unbatch: bool = False
 ) -> tf.data.Dataset:
@@ -159,15 +171,13 @@ def ready(
       parse: function of an element.
       unbatch: whether to give its results in slices along the first axis.
     """
-    options = tf.data.Options()
+    options = untuned()
     options.deterministic = True
     # One stream for all workers: its order, not the files, decides who gets what.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    parsed = batches.map(
-        _as_written(parse), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-    )
+    parsed = batches.map(_as_written(parse), num_parallel_calls=_BATCHES_AHEAD, deterministic=True)
     parsed = parsed.unbatch() if unbatch else parsed
-    return parsed.prefetch(tf.data.AUTOTUNE).with_options(options)
+    return parsed.prefetch(_BATCHES_AHEAD).with_options(options)
 
 
 def _padded(values: tf.RaggedTensor, shape: list[int], name: str) -> tf.Tensor:

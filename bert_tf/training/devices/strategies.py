@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -81,6 +81,25 @@ def local_replicas(
     worker = resolver.task_id + (num_chiefs if resolver.task_type == "worker" else 0)
     here = strategy.num_replicas_in_sync // sum(map(len, cluster.values()))
     return range(worker * here, (worker + 1) * here)
+
+
+def distribute(
+    strategy: tf.distribute.Strategy,
+    dataset: Callable[[tf.distribute.InputContext | None], tf.data.Dataset],
+) -> tf.data.Dataset | tf.distribute.DistributedDataset:
+    """Batches for the replicas, on their devices ahead of their use.
+
+    On one CPU they are where they are needed, and the dataset is given as it is: a distributed one
+    has a tuner that cannot be switched off, see `stream.untuned`.
+
+    Args:
+      dataset: makes the dataset of a host; None stands for this process.
+    """
+    (first, *others) = strategy.extended.worker_devices
+    if not others and "CPU" in first.upper():
+        return dataset(None)
+    on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
+    return strategy.distribute_datasets_from_function(dataset, on_devices)
 
 
 def of_this_process(strategy: tf.distribute.Strategy) -> tf.distribute.Strategy:

@@ -17,8 +17,7 @@ from bert_tf.options.objectives import PRETRAINING_OBJECTIVES
 from bert_tf.records import check, manifest
 from bert_tf.records.read import dynamic_masking, global_batches, micro_batches
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training.devices.strategies import check_batch_size as check_replicas
-from bert_tf.training.devices.strategies import local_replicas
+from bert_tf.training.devices import strategies
 from bert_tf.training.phases import Phase
 from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.objectives import PRETRAINING
@@ -190,7 +189,7 @@ class PhaseData:
         strategy: tf.distribute.Strategy,
         start_batch: int,
     ) -> Iterator[list[tuple[Batch, ...]]]:
-        replicas, here = strategy.num_replicas_in_sync, local_replicas(strategy)
+        replicas, here = strategy.num_replicas_in_sync, strategies.local_replicas(strategy)
         num_micro_batches = max(_MIN_MICRO_BATCHES, options.gradient_accumulation_steps)
         for batch in reader.batches(start_batch).as_numpy_iterator():
             lengths = batch[features.MASK.name].sum(axis=1)
@@ -208,7 +207,7 @@ class PhaseData:
         lengths = options.lengths(self.phase.max_seq_length)
 
         def dataset(context: tf.distribute.InputContext | None = None) -> tf.data.Dataset:
-            here = local_replicas(strategy, context)
+            here = strategies.local_replicas(strategy, context)
             return reader.micro_batches(
                 start_batch,
                 num_micro_batches=options.gradient_accumulation_steps,
@@ -218,8 +217,7 @@ class PhaseData:
                 num_replicas=len(here),
             )
 
-        on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
-        distributed = strategy.distribute_datasets_from_function(dataset, on_devices)
+        distributed = strategies.distribute(strategy, dataset)
         shapes = StaticShapes(dataset().element_spec, lengths)
         return DeviceBatches(distributed, shapes, options.iterations_per_loop)
 
@@ -230,7 +228,7 @@ def check_batch_size(phase: Phase, options: PreTraining, strategy: tf.distribute
     Raises:
       InputError: the batch size is not a multiple of them.
     """
-    check_replicas(strategy, phase.batch_size)
+    strategies.check_batch_size(strategy, phase.batch_size)
     parts = strategy.num_replicas_in_sync * options.gradient_accumulation_steps
     if options.has_static_shapes and phase.batch_size % parts:
         raise InputError(

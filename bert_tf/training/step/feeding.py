@@ -22,12 +22,12 @@ class DeviceBatches:
     """Batches that `tf.data` feeds to the devices.
 
     Attributes:
-      dataset: distributed dataset of what `global_batches.Reader.micro_batches` gives.
+      dataset: see `strategies.distribute`; of what `global_batches.Reader.micro_batches` gives.
       shapes: of a replica's element.
       updates_per_call: updates that the devices make without the host; fewer where a save is due.
     """
 
-    dataset: tf.distribute.DistributedDataset
+    dataset: tf.data.Dataset | tf.distribute.DistributedDataset
     shapes: StaticShapes
     updates_per_call: int
 

@@ -14,9 +14,12 @@ from bert_tf.examples import batching
 from bert_tf.examples.rows import Batch, Rows
 from bert_tf.examples.static_batches import StaticBatches
 from bert_tf.options import FineTuning
+from bert_tf.records.read import stream
 from bert_tf.training.devices import strategies
 from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.update import StaticShapes
+
+_BATCHES_AHEAD = 4
 
 
 def check_devices(options: FineTuning, strategy: tf.distribute.Strategy) -> None:
@@ -74,7 +77,7 @@ def _device_batches(
     )
     of_share = specification(made)
 
-    def dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
+    def dataset(context: tf.distribute.InputContext | None) -> tf.data.Dataset:
         here = strategies.local_replicas(strategy, context)
         # Without end as it is. Only `repeat` says so, and then nobody asks for one.
         return (
@@ -82,11 +85,11 @@ def _device_batches(
                 lambda: made.shares(here, first_step), output_signature=of_share
             )
             .repeat()
-            .prefetch(tf.data.AUTOTUNE)
+            .prefetch(_BATCHES_AHEAD)
+            .with_options(stream.untuned())
         )
 
-    on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)
-    distributed = strategy.distribute_datasets_from_function(dataset, on_devices)
+    distributed = strategies.distribute(strategy, dataset)
     return DeviceBatches(distributed, StaticShapes(of_share, lengths), options.iterations_per_loop)
 
 

@@ -137,6 +137,11 @@ def test_a_batch_may_be_larger_than_an_epoch(paths):
     assert sorted(batch[:NUM_RECORDS]) == sorted(batch[NUM_RECORDS:-1]) == list(range(NUM_RECORDS))
 
 
+def test_no_tuner_runs_that_a_deleted_iterator_would_wait_for(paths):
+    for dataset in (reader(paths).batches(), reader(paths).micro_batches(), reader(paths).once()):
+        assert dataset.options().autotune.enabled is False
+
+
 def test_once_gives_every_record_in_order(paths):
     batches = reader(paths, batch_size=5).once()
     assert batches.element_spec["input_word_ids"].shape.as_list() == [None, 7]

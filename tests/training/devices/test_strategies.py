@@ -31,6 +31,17 @@ def test_one_gpu_is_used_alone(monkeypatch):
     assert strategies.make("auto") == "/device:GPU:0"
 
 
+def test_only_one_cpu_takes_a_dataset_as_it_is():
+    def dataset(context):
+        return tf.data.Dataset.range(0 if context is None else context.num_replicas_in_sync)
+
+    of_one = strategies.distribute(strategies.make("one_device"), dataset)
+    assert isinstance(of_one, tf.data.Dataset) and of_one.cardinality() == 0
+    of_four = strategies.distribute(strategies.make("mirrored"), dataset)
+    assert not isinstance(of_four, tf.data.Dataset)
+    assert next(iter(of_four)).values == (0, 1, 2, 3)
+
+
 def test_mirrored_sums_over_as_many_replicas_as_asked_in_one_process():
     for replicas in (2, 3, 2):
         strategy = strategies.mirrored([f"/cpu:{i}" for i in range(replicas)])

@@ -206,7 +206,9 @@ def test_every_host_of_a_slice_reads_for_its_own_cores():
         read_on.extend(dataset(tf.distribute.InputContext(2, host, 8)) for host in (0, 1))
 
     slice_ = types.SimpleNamespace(
-        num_replicas_in_sync=8, distribute_datasets_from_function=distribute
+        num_replicas_in_sync=8,
+        distribute_datasets_from_function=distribute,
+        extended=types.SimpleNamespace(worker_devices=("/device:TPU:0", "/device:TPU:1")),
     )
     options = types.SimpleNamespace(
         gradient_accumulation_steps=2,
