@@ -99,26 +99,6 @@ def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(trained, sts_b):
     assert (sts_b / "elsewhere/test_results.tsv").read_bytes() == expected
 
 
-def test_replicas_train_the_same_model(make_options, tiny_bert, sts_b):
-    without_dropout = sts_b / "config.json"
-    text = (tiny_bert / "config.json").read_text()
-    drop = '"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, '
-    without_dropout.write_text(text.replace("{", "{" + drop, 1))
-    for strategy in ("one_device", "mirrored"):
-        classifier.run(
-            make_options(
-                sts_b,
-                bert_config_file=str(without_dropout),
-                distribution_strategy=strategy,
-                output_dir=f"{sts_b}/{strategy}",
-            )
-        )
-    one, four = results(sts_b / "one_device"), results(sts_b / "mirrored")
-    assert one.keys() == four.keys()
-    for name, value in one.items():
-        assert four[name] == pytest.approx(value, abs=1e-5), name
-
-
 def test_both_dev_sets_of_mnli(make_options, tmp_path):
     names = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse"]
     names += ["sentence2_binary_parse", "sentence1_parse", "sentence2_parse", "sentence1"]

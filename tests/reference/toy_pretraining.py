@@ -32,12 +32,17 @@ CONFIG = BertConfig(
 OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
 
 
-def parts(strategy, objective="mlm_nsp", optimizer="adamw", has_loss_scale=False):
-    """(model, objective, optimizer), the same weights every time."""
+def parts(strategy, objective="mlm_nsp", optimizer="adamw", has_loss_scale=False, **changes):
+    """(model, objective, optimizer), the same weights every time.
+
+    Args:
+      changes: of `CONFIG`.
+    """
     keras.utils.set_random_seed(3)
     objective = objectives.PRETRAINING[objective]
+    config = dataclasses.replace(CONFIG, is_causal=objective.is_causal, **changes)
     with strategy.scope():
-        model = models.PretrainingModel(dataclasses.replace(CONFIG, is_causal=objective.is_causal))
+        model = models.PretrainingModel(config)
         optimizer = OPTIMIZERS[optimizer](
             [variable.value for variable in model.trainable_variables],
             Schedule(1e-2, 9, 2),

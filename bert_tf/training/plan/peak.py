@@ -13,6 +13,7 @@ import tensorflow as tf
 # Which size is the fastest depends on the caches, the dtype and the library.
 _SIZES = {"CPU": (512, 1024, 2048), "GPU": (4096, 8192)}
 _NUM_RUNS = 5
+_NUM_CALLS = _NUM_RUNS + 2  # one more traces, and one finds how many products a run takes
 _QUOTA_FILE = "/sys/fs/cgroup/cpu.max"  # of a container: "MICROSECONDS PERIOD" or "max PERIOD"
 
 
@@ -23,13 +24,13 @@ def measure(
     sizes: Sequence[int] | None = None,
     clock: Callable[[], float] | None = None,
 ) -> float:
-    """Multiplies square matrices for about `seconds`.
+    """Multiplies square matrices for about `seconds`; sizes that would take longer are left out.
 
     Args:
       device: e.g. "/CPU:0"; all of its cores or units work.
       dtype: of the matrix products. On GPUs float32 has the precision that TensorFlow uses for
         matrix products there (TF32).
-      sizes: rows and columns; None: sizes that keep the kind of device busy.
+      sizes: rows and columns, ascending; None: sizes that keep the kind of device busy.
       clock: gives seconds; None: `core_seconds` on a CPU, else the time of day.
 
     Returns:
@@ -38,7 +39,12 @@ def measure(
     """
     sizes = sizes or _SIZES[_kind(device)]
     clock = clock or (core_seconds if _kind(device) == "CPU" else time.perf_counter)
-    return max(_measure(device, dtype, seconds / len(sizes), size, clock) for size in sizes)
+    peak = 0.0
+    for size in sizes:
+        if peak and _NUM_CALLS * _flops(size) / peak > seconds:
+            break
+        peak = max(peak, _measure(device, dtype, seconds / len(sizes), size, clock))
+    return peak
 
 
 def _measure(
@@ -67,7 +73,12 @@ def _measure(
     while timed(count) < seconds / (2 * _NUM_RUNS):
         count *= 2
     fastest = min(timed(count) for _ in range(_NUM_RUNS))
-    return count * 2.0 * size**3 / fastest
+    return count * _flops(size) / fastest
+
+
+def _flops(size: int) -> float:
+    """Of one product."""
+    return 2.0 * size**3
 
 
 def of_strategy(

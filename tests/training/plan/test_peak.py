@@ -19,10 +19,18 @@ def test_flops_per_second_of_the_fastest_run():
 
 def test_the_fastest_size_counts():
     # For each size, two calls to find that one product takes long enough, and five runs.
-    elapsed = [9.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5] + [9.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    elapsed = [9.0, 6.0, 6.0, 6.0, 6.0, 6.0, 5.0] + [9.0, 8.0, 8.0, 8.0, 8.0, 8.0, 9.0]
     times = [time for seconds in elapsed for time in (0.0, seconds)]
-    found = peak.measure("/CPU:0", sizes=[3, 7], clock=lambda: times.pop(0))
-    assert found == pytest.approx(max(2 * 3**3 / 0.5, 2 * 7**3 / 2.0))
+    found = peak.measure("/CPU:0", sizes=[5, 7], seconds=100.0, clock=lambda: times.pop(0))
+    assert found == pytest.approx(max(2 * 5**3 / 5.0, 2 * 7**3 / 8.0))
+
+
+def test_a_size_that_takes_too_long_is_left_out():
+    # At 50 FLOPs per second seven products of 7 x 7 would take 96 seconds.
+    times = [time for seconds in [9.0, 6.0, *[5.0] * 5] for time in (0.0, seconds)]
+    found = peak.measure("/CPU:0", sizes=[5, 7], seconds=90.0, clock=lambda: times.pop(0))
+    assert found == pytest.approx(2 * 5**3 / 5.0)
+    assert times == []
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
