@@ -23,12 +23,15 @@ import pathlib
 import random
 import statistics
 
+import numpy as np
+
 from benchmarks.tasks import fine_tunings
 from bert_tf import files, flagging
 from bert_tf.flagging import REQUIRED, option
+from bert_tf.tasks.task import log_softmax
 
 ROOT = pathlib.Path(__file__).parents[2]
-PEER = ROOT / "benchmarks/tasks/multiple_choice_peer.py"
+PEER = ROOT / "benchmarks/tasks/fine_tuning_peer.py"
 TASK_FILE = """\
 kind = "choice"
 train = "train.jsonl"
@@ -132,11 +135,18 @@ def fine_tuned(who, part, seed, options, record):
 
     def theirs(folder):
         folder.mkdir()
-        output = folder / "results.json"
-        given = flags | {"data_dir": data, "output_file": output}
+        output = folder / "logits.json"
+        given = flags | {"kind": "choices", "data_dir": data, "output_file": output}
         given = [f"--{name}={value}" for name, value in given.items()]
         cost = fine_tunings.run([options.peer_python, PEER, *given])
-        return {"cpu_seconds": round(cost.cpu_seconds, 1), **json.loads(output.read_text())}
+        lines = (data / "dev.jsonl").read_text(encoding="utf-8").splitlines()
+        right = [json.loads(line)["label"] for line in lines]
+        logits = np.array(json.loads(output.read_text()))  # [N choices]
+        scores = {
+            "eval_accuracy": float(np.mean(logits.argmax(axis=-1) == right)),
+            "eval_loss": -float(np.mean(log_softmax(logits)[np.arange(len(right)), right])),
+        }
+        return {"cpu_seconds": round(cost.cpu_seconds, 1), **scores}
 
     return record.line(key, ours if who == "ours" else theirs)
 
