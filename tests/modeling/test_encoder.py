@@ -1,5 +1,4 @@
 import functools
-import re
 
 import keras
 import numpy as np
@@ -248,22 +247,6 @@ def test_recomputation_on_replicas():
     for replica in (0, 1):
         found = loss[replica], [gradient[replica] for gradient in gradients]
         check_same_step(found, expected)
-
-
-def products(recompute):
-    """Matrix products in the compiled training step, without dropout, which has none."""
-    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    encoder = Encoder(harness.config(num_hidden_layers=1, **rates))
-    encoder.recompute = recompute
-    batch = {name: tf.constant(harness.batch()[name]) for name in INPUTS}
-    run = tf.function(lambda *args: step(encoder, *args), jit_compile=True)
-    text = run.experimental_get_compiler_ir(batch, tf.constant([1, 2]))(stage="optimized_hlo")
-    return len(re.findall(r"(?: dot\(|matmul)", text))
-
-
-def test_the_compiler_does_not_take_recomputation_out():
-    """Forward, a block has six products; all but the last, of which no gradient asks, return."""
-    assert products(recompute=True) - products(recompute=False) >= 5
 
 
 def test_serialization(encoder):

@@ -373,10 +373,12 @@ def trained_on(replicas, kind, loss_scale=None, **groups):
 
 
 @pytest.mark.parametrize(
-    ("loss_scale", "groups", "least"),
-    [(None, {}, 0.05), (LossScale, {"groups": SLOWER, "anchors": {"matrix": ANCHOR_OF_2_7}}, 0.02)],
+    ("kind", "loss_scale", "groups", "least"),
+    [
+        (AdamW, None, {}, 0.05),
+        (LAMB, LossScale, {"groups": SLOWER, "anchors": {"matrix": ANCHOR_OF_2_7}}, 0.02),
+    ],
 )
-@pytest.mark.parametrize("kind", [AdamW, LAMB])
 def test_1_2_and_4_replicas_train_alike(kind, loss_scale, groups, least):
     """Plainly; and with all at once, a loss scale, rates of groups and an anchor."""
     (one, start), (two, _), (four, _) = (

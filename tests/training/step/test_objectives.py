@@ -196,7 +196,7 @@ def test_objectives_of_pre_training(name, expected):
 
 @pytest.mark.parametrize(
     ("name", "is_packed"),
-    [("mlm_nsp", False), ("ltr_nsp", False), ("mlm", True), ("ltr", True)],
+    [("mlm_nsp", False), ("ltr_nsp", False), ("mlm", True)],
 )
 def test_a_whole_step_compiles(name, is_packed):
     """Forward and backward by XLA, with recomputation, are those of eager mode without it.
