@@ -19,7 +19,6 @@ from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.records.read import stream
 
 _BATCH_SIZE = 32  # Keras' own default
-_BATCHES_AHEAD = 4
 _TARGETS, _WEIGHTS = "labels", "weights"
 
 
@@ -241,7 +240,7 @@ def _data_set(rows: Rows, batch_size: int | None, shuffle: bool = False) -> tf.d
     options = stream.untuned()
     by_data = tf.data.experimental.AutoShardPolicy.DATA  # there are no files to share out
     options.experimental_distribute.auto_shard_policy = by_data
-    return data_set.prefetch(_BATCHES_AHEAD).with_options(options)
+    return data_set.prefetch(stream.BATCHES_AHEAD).with_options(options)
 
 
 def _split(rows: Rows, share: float) -> tuple[Rows, Rows]:

@@ -10,9 +10,9 @@ from bert_tf.errors import InputError
 from bert_tf.features import Feature
 from bert_tf.records import check, manifest
 
+BATCHES_AHEAD = 4  # of their use
 _MAX_FILES_AT_ONCE = 16
 _ENDLESS = 2**62
-_BATCHES_AHEAD = 4
 # Nothing here is Python control flow over tensors, and AutoGraph takes seconds to find that out.
 _as_written = tf.autograph.experimental.do_not_convert
 
@@ -175,9 +175,9 @@ def ready(
     options.deterministic = True
     # One stream for all workers: its order, not the files, decides who gets what.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    parsed = batches.map(_as_written(parse), num_parallel_calls=_BATCHES_AHEAD, deterministic=True)
+    parsed = batches.map(_as_written(parse), num_parallel_calls=BATCHES_AHEAD, deterministic=True)
     parsed = parsed.unbatch() if unbatch else parsed
-    return parsed.prefetch(_BATCHES_AHEAD).with_options(options)
+    return parsed.prefetch(BATCHES_AHEAD).with_options(options)
 
 
 def _padded(values: tf.RaggedTensor, shape: list[int], name: str) -> tf.Tensor:

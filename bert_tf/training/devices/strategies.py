@@ -95,7 +95,7 @@ def distribute(
     Args:
       dataset: makes the dataset of a host; None stands for this process.
     """
-    (first, *others) = strategy.extended.worker_devices
+    first, *others = strategy.extended.worker_devices
     if not others and "CPU" in first.upper():
         return dataset(None)
     on_devices = tf.distribute.InputOptions(experimental_fetch_to_device=True)

@@ -19,8 +19,6 @@ from bert_tf.training.devices import strategies
 from bert_tf.training.step.feeding import DeviceBatches
 from bert_tf.training.step.update import StaticShapes
 
-_BATCHES_AHEAD = 4
-
 
 def check_devices(options: FineTuning, strategy: tf.distribute.Strategy) -> None:
     """Refuses devices that cannot be fed with rows.
@@ -85,7 +83,7 @@ def _device_batches(
                 lambda: made.shares(here, first_step), output_signature=of_share
             )
             .repeat()
-            .prefetch(_BATCHES_AHEAD)
+            .prefetch(stream.BATCHES_AHEAD)
             .with_options(stream.untuned())
         )
 
