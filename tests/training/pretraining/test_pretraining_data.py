@@ -93,7 +93,7 @@ def finished(tmp_path_factory):
 def test_weights_do_not_depend_on_micro_batches_or_who_feeds_them(bert, finished):
     path = write(bert, "records")
     changes = {"length_buckets": "17", "gradient_accumulation_steps": 2, "iterations_per_loop": 3}
-    assert_close(trained(bert, path, "two", **changes), weights(finished), 1e-6)
+    assert_close(trained(bert, path, "by devices", **changes), weights(finished), 1e-6)
 
 
 def test_held_out_masks_are_always_the_same_and_those_of_a_run_stay(bert, finished):
