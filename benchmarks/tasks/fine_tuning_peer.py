@@ -1,8 +1,9 @@
 """The peer of benchmarks/tasks: transformers fine-tunes and answers the dev set.
 
-Runs in an interpreter with torch and transformers (requirements-benchmarks.txt), on one thread, with
-AdamW, warm-up over a tenth, linear decay to 0, clip 1.0 and dropout 0.1. A batch is cut into micro-batches of examples of similar length, whose gradients are
-summed, which spares the peer padding.
+Runs in an interpreter with torch and transformers (requirements-benchmarks.txt), on one thread,
+with AdamW, warm-up over a tenth, linear decay to 0, clip 1.0 and dropout 0.1. A batch is cut into
+micro-batches of examples of similar length, whose gradients are summed, which spares the peer
+padding.
 
 --data_dir holds train.jsonl and dev.jsonl, each line with "label" and either "text_a" and perhaps
 "text_b", or "context" and "choices". --output_file gets the logits of the dev set, in its order.
