@@ -10,10 +10,11 @@ takes several times as long on a CPU, and hundreds of times as long where XLA co
 import contextlib
 import contextvars
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_tf.modeling import Tensor
@@ -23,6 +24,7 @@ _FIRST_MULTIPLIER = 0x7FEB352D  # lowbias32
 _LAST_MULTIPLIERS = (0x846CA68B, 0x85EBCA6B, 0xC2B2AE35, 0x9E3779B1)
 _PER_HASH = len(_LAST_MULTIPLIERS)
 _GOLDEN = 0x9E3779B9  # 2**32 / golden ratio; separates salts and seeds
+_NUM_SALTS = 2**7  # hashed together when the seed is set: those of 42 blocks; others one by one
 _SIGNIFICANT_BITS = {"bfloat16": 8, "float16": 11}  # with the one that is not stored
 _MAX_SEQUENCES = 2**10  # of a row; with more, a row would repeat masks of the next one
 _MAX_TOKENS = 2**12  # longer rows would repeat some of a mask in the attention probabilities
@@ -35,6 +37,8 @@ class _Source(NamedTuple):
 
     seed: Tensor  # int32 [2]
     rows: Tensor | None  # int32 [B]
+    hasher: "_Hasher"
+    keys: Sequence[tuple[Tensor, Tensor]]  # of the first salts: `_Hasher.keys`
 
 
 _source: contextvars.ContextVar[_Source | None] = contextvars.ContextVar(
@@ -57,7 +61,7 @@ def step_seed(seed: Tensor, rows: Tensor | None = None) -> Iterator[None]:
       seed: int32 [2], e.g. (run seed, step); may be traced.
       rows: int [B], the number of each row in the global batch.
     """
-    with _drawing_from(_Source(seed, rows)):
+    with _drawing_from(_source_of(seed, rows)):
         yield
 
 
@@ -77,7 +81,7 @@ def rows_of_sequences(num_sequences: int | Tensor) -> Iterator[None]:
         return
     first = ops.cast(source.rows, "int32")[:, None] * _MAX_SEQUENCES  # [B 1]
     numbers = first + ops.arange(num_sequences, dtype="int32")  # [B W]
-    with _drawing_from(source._replace(rows=ops.reshape(numbers, (-1,)))):
+    with _drawing_from(_source_of(source.seed, ops.reshape(numbers, (-1,)))):
         yield
 
 
@@ -90,8 +94,14 @@ def _drawing_from(source: _Source) -> Iterator[None]:
         _source.reset(token)
 
 
+def _source_of(seed: Tensor, rows: Tensor | None) -> _Source:
+    # Hashed for all layers at once: a third of the operations of each mask otherwise.
+    hasher = _Hasher()
+    return _Source(seed, rows, hasher, hasher.keys(seed, rows, range(_NUM_SALTS)))
+
+
 def _current_source() -> _Source:
-    return _source.get() or _Source(keras.random.randint((2,), 0, 2**31 - 1), None)
+    return _source.get() or _Source(keras.random.randint((2,), 0, 2**31 - 1), None, _Hasher(), ())
 
 
 def repeatable(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -160,23 +170,20 @@ class Dropout(keras.layers.Layer):
         size = shape[axis]
         # The elements that share a hash are this many apart along the axis.
         shape = (*shape[:axis], -(-size // _PER_HASH), *shape[axis + 1 :])
-        hasher = _Hasher()
-        mixed = ops.reshape(self._mixed(shape, hasher), shape)
+        source = _current_source()
+        mixed = ops.reshape(self._mixed(shape, source), shape)
         minimum = _uint32(int(rate * 2**32))
-        parts = [_wrapped(mixed * factor) >= minimum for factor in hasher.last_multipliers]
+        parts = [_wrapped(mixed * factor) >= minimum for factor in source.hasher.last_multipliers]
         is_kept = ops.concatenate(parts, axis=axis)
         if type(size) is int and size % _PER_HASH == 0:
             return is_kept
         return is_kept[:, :size] if axis == 1 else is_kept[..., :size]
 
-    def _mixed(self, shape: _Shape, hasher: "_Hasher") -> Tensor:
+    def _mixed(self, shape: _Shape, source: _Source) -> Tensor:
         """uint32, one for each element of `shape`: a hash before its last multiplication."""
-        seed, rows = _current_source()
-        seed = ops.cast(ops.convert_to_tensor(seed), "uint32")
-        golden = _uint32(_GOLDEN)
-        key = hasher(_wrapped(seed[0] + _uint32(self.salt * _GOLDEN)))
-        key = hasher(_wrapped(key + seed[1]))
-        other_key = hasher(_wrapped(key + golden))
+        seed, rows, hasher, keys = source
+        known = self.salt < len(keys)
+        key, other_key = keys[self.salt] if known else hasher.keys(seed, rows, [self.salt])[0]
         size: int | Tensor = 1
         for dimension in shape:
             size *= dimension
@@ -184,10 +191,7 @@ class Dropout(keras.layers.Layer):
             # Range of int64, because TensorFlow computes that of int32 on the host of a GPU.
             indices = ops.cast(ops.arange(size, dtype="int64"), "uint32")
         else:
-            indices = _indices_in_row(shape, size, rows)[None]  # [1 N]
-            rows = ops.cast(ops.convert_to_tensor(rows), "uint32")[:, None]  # [B 1]
-            key = hasher(_wrapped(rows + key), other_key)
-            other_key = hasher(_wrapped(key + golden))
+            indices = _indices_in_row(shape, size, rows)
         return hasher.half(_wrapped(indices + key), other_key)
 
     def get_config(self) -> dict[str, Any]:
@@ -211,8 +215,8 @@ class _Hasher:
     """Two rounds of shift, exclusive or and multiplication of uint32, with a key between.
 
     The last shift of the published hash is left out: it does not change the high bits, which
-    decide. The constants are made once for all hashes of a mask: made at every use, they were
-    nearly a third of the operations that are traced for it.
+    decide. The constants are made once for all masks of a seed: made at every use, they were nearly
+    a third of the operations that are traced for a mask.
 
     Attributes:
       last_multipliers: `_LAST_MULTIPLIERS` as uint32.
@@ -226,6 +230,22 @@ class _Hasher:
     def __call__(self, x: Tensor, key: Tensor | None = None) -> Tensor:
         return _wrapped(self.half(x, key) * self.last_multipliers[0])
 
+    def keys(
+        self, seed: Tensor, rows: Tensor | None, salts: Sequence[int]
+    ) -> Sequence[tuple[Tensor, Tensor]]:
+        """Two keys for each salt, uint32 [1], with rows [B 1]."""
+        golden = _uint32(_GOLDEN)
+        seed = ops.cast(ops.convert_to_tensor(seed), "uint32")
+        key = self(_wrapped(seed[0] + _uint32([[salt * _GOLDEN] for salt in salts])))  # [S 1]
+        key = self(_wrapped(key + seed[1]))
+        other_key = self(_wrapped(key + golden))
+        if rows is not None:
+            rows = ops.cast(ops.convert_to_tensor(rows), "uint32")[:, None]  # [B 1]
+            key = self(_wrapped(rows + key[:, None]), other_key[:, None])  # [S B 1]
+            other_key = self(_wrapped(key + golden))
+        pairs = (ops.unstack(each, num=len(salts)) for each in (key, other_key))
+        return [*zip(*pairs, strict=True)]
+
     def half(self, x: Tensor, key: Tensor | None = None) -> Tensor:
         """The hash without its last multiplication."""
         x = _wrapped(_shifted(x, self._shifts[0]) * self._first_multiplier)
@@ -236,8 +256,9 @@ def _shifted(x: Tensor, count: Tensor) -> Tensor:
     return ops.bitwise_xor(x, ops.right_shift(x, count))
 
 
-def _uint32(number: int) -> Tensor:
-    return ops.convert_to_tensor(number % 2**32, "uint32")
+def _uint32(numbers: Any) -> Tensor:
+    """The low 32 bits of Python's integers."""
+    return ops.convert_to_tensor(np.array(np.array(numbers, object) % 2**32, np.uint32))
 
 
 def _wrapped(x: Tensor) -> Tensor:
