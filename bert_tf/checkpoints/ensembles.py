@@ -43,16 +43,19 @@ def open_members(paths: Sequence[str]) -> tuple[ModelDirectory, ...]:
 def _differences(first: ModelDirectory, other: ModelDirectory) -> list[str]:
     if MEMBERS in other.metadata.settings:
         return [f"{other.path} is an ensemble itself; name its members, which lie in it"]
+    ours, theirs = first.metadata, other.metadata
     found = [
-        f"{field.name} is {getattr(other.metadata, field.name)!r} there and "
-        f"{getattr(first.metadata, field.name)!r} here"
-        for field in dataclasses.fields(ModelMetadata)
-        if field.name not in _OWN
-        and getattr(other.metadata, field.name) != getattr(first.metadata, field.name)
+        f"{name} is {_comparable(theirs, name)!r} there and {_comparable(ours, name)!r} here"
+        for name in (field.name for field in dataclasses.fields(ModelMetadata))
+        if name not in _OWN and _comparable(theirs, name) != _comparable(ours, name)
     ]
     if other.vocabulary.sha256 != first.vocabulary.sha256:
         found.append("the vocabularies differ")
     return found
+
+
+def _comparable(metadata: ModelMetadata, name: str) -> Any:
+    return metadata.fixed_settings if name == "settings" else getattr(metadata, name)
 
 
 def settings(members: Sequence[ModelDirectory]) -> dict[str, Any]:

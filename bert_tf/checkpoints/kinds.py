@@ -28,6 +28,8 @@ class Kind:
       reads_pooler: whether its classifier reads the pooler.
       keeps_head: whether training starts from the head that a checkpoint holds, if it holds one.
       settings: keys that `ModelMetadata.settings` may have.
+      settings_are_defaults: whether these only say how questions are asked of the model: a later
+        run may change them.
       model_settings: those of them that are arguments of its model's class.
       activation: what makes an answer of its logits: softmax over the last axis, sigmoid, linear.
     """
@@ -44,6 +46,7 @@ class Kind:
     reads_pooler: bool = False
     keeps_head: bool = False
     settings: tuple[str, ...] = ()
+    settings_are_defaults: bool = False
     model_settings: tuple[str, ...] = ()
     activation: str = "softmax"
 
@@ -107,7 +110,20 @@ _ALL = (
         activation="linear",
     ),
     Kind(
-        "span", "Question answering", model=f"{_MODELS}:SpanModel", heads=("span",), keeps_head=True
+        "span",  # the part of a text that answers
+        "Question answering",
+        model=f"{_MODELS}:SpanModel",
+        task=f"{_TASKS}.question_answering:QuestionAnswering",
+        heads=("span",),
+        keeps_head=True,
+        settings=(
+            "doc_stride",
+            "max_query_length",
+            "n_best_size",
+            "max_answer_length",
+            "null_score_diff_threshold",
+        ),
+        settings_are_defaults=True,
     ),
     Kind(
         "tag",  # a label for each token

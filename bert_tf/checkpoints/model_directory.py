@@ -69,6 +69,13 @@ class ModelMetadata:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
+    def fixed_settings(self) -> dict[str, Any]:
+        """Those settings that models which answer alike, and runs of one model, have in common."""
+        if KINDS[self.kind].settings_are_defaults:
+            return {}
+        return {name: value for name, value in self.settings.items() if name != MEMBERS}
+
+    @property
     def num_outputs(self) -> int:
         """C: logits of the classifier; 1 for a kind without labels."""
         return len(self.labels) if KINDS[self.kind].is_labelled else 1
@@ -260,17 +267,30 @@ def create(
     if not os.path.isfile(os.path.join(path, _METADATA_FILE)):
         vocab.copy(vocab_file, os.path.join(path, VOCAB_FILE))
         files.write_text(os.path.join(path, CONFIG_FILE), config.to_json())
-        values = dataclasses.asdict(metadata)
-        stated = {key: x for key, x in values.items() if _OPTIONAL.get(key, ...) != x}
-        text = json.dumps(stated, indent=2) + "\n"
-        files.write_text(os.path.join(path, _METADATA_FILE), text)
+        _write_metadata(path, metadata)
     return ModelDirectory.open(path, "--output_dir")
+
+
+def remember(path: str, settings: Mapping[str, Any]) -> None:
+    """Adds settings that a training has found to the model.json of a directory."""
+    metadata = _read_metadata(os.path.join(path, _METADATA_FILE))
+    if (changed := {**metadata.settings, **settings}) != metadata.settings:
+        _write_metadata(path, dataclasses.replace(metadata, settings=changed))
+
+
+def _write_metadata(path: str, metadata: ModelMetadata) -> None:
+    values = dataclasses.asdict(metadata)
+    stated = {key: x for key, x in values.items() if _OPTIONAL.get(key, ...) != x}
+    files.write_text(os.path.join(path, _METADATA_FILE), json.dumps(stated, indent=2) + "\n")
 
 
 def _check_same(
     directory: ModelDirectory, config: BertConfig, vocab_file: StrPath, metadata: ModelMetadata
 ) -> None:
-    there, here = (_without_members(each) for each in (directory.metadata, metadata))
+    there, here = (
+        dataclasses.replace(each, settings=each.fixed_settings)
+        for each in (directory.metadata, metadata)
+    )
     differences = [
         f"{name} is {getattr(ours, name)!r} there and {getattr(wanted, name)!r} here"
         for ours, wanted in ((there, here), (directory.config, config))
@@ -286,8 +306,3 @@ def _check_same(
             f"--output_dir={directory.path} holds another run: {'; '.join(differences)}. "
             "Give a new directory, or the options of that run (in its flags.txt) to resume it."
         )
-
-
-def _without_members(metadata: ModelMetadata) -> ModelMetadata:
-    settings = {name: x for name, x in metadata.settings.items() if name != MEMBERS}
-    return dataclasses.replace(metadata, settings=settings)

@@ -78,4 +78,49 @@ class ChoiceExample:
         return self.label is not None
 
 
-Example: TypeAlias = TextExample | TokenExample | ChoiceExample
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A gold answer: `context[start : start + len(text)]` is `text`."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Index of the character after the answer."""
+        return self.start + len(self.text)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SpanExample:
+    """A question about a context, before packing.
+
+    Attributes:
+      question_id: files repeat ids; only the index in the list of examples is unique.
+      answers: empty where unanswerable, or where the file has none.
+      is_impossible: whether the file says that the context does not hold the answer.
+    """
+
+    question_id: str
+    question: str
+    context: str
+    answers: tuple[Answer, ...] = ()
+    is_impossible: bool = False
+
+    @property
+    def guid(self) -> str:
+        """The id, as other examples call it."""
+        return self.question_id
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the right answer is known."""
+        return bool(self.answers) or self.is_impossible
+
+    @property
+    def weight(self) -> float:
+        """Of its loss."""
+        return 1.0
+
+
+Example: TypeAlias = TextExample | TokenExample | ChoiceExample | SpanExample

@@ -11,40 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bert_tf.errors import InputError
+from bert_tf.examples.labelled import SpanExample
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 _NUM_SPECIAL = 3  # [CLS] question [SEP] context [SEP]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """A gold answer: `context[start : start + len(text)]` is `text`."""
-
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        """Index of the character after the answer."""
-        return self.start + len(self.text)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SpanExample:
-    """A question about a context, before packing.
-
-    Attributes:
-      question_id: files repeat ids; only the index in the list of examples is unique.
-      answers: empty where unanswerable, or where the file has none.
-      is_impossible: whether the file says that the context does not hold the answer.
-    """
-
-    question_id: str
-    question: str
-    context: str
-    answers: tuple[Answer, ...] = ()
-    is_impossible: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +111,6 @@ def make_windows(
     max_seq_length: int = 384,
     doc_stride: int = 128,
     max_query_length: int = 64,
-    keep_without_answer: bool = True,
 ) -> Iterator[Window]:
     """Cuts every example into windows with labels.
 
@@ -154,9 +124,6 @@ def make_windows(
       max_seq_length: tokens of a window, special tokens included.
       doc_stride: tokens between the starts of two windows.
       max_query_length: tokens of the question; the rest is cut off.
-      keep_without_answer: whether to keep windows that do not hold the answer of a question that
-        has one, labelled [CLS]. Prediction and SQuAD 2.0 need them; SQuAD 1.1 trains without,
-        because there [CLS] is never right (the released code means to, but keeps them).
 
     Raises:
       InputError: no room for context, or a stride below 1.
@@ -184,9 +151,7 @@ def make_windows(
         if example.answers and not example.is_impossible:
             span = token_span(offsets, example.answers[0].start, example.answers[0].end)
         for window in windows:
-            window = _labelled(window, span)
-            if keep_without_answer or window.has_answer or example.is_impossible:
-                yield window
+            yield _labelled(window, span)
 
 
 def _as_offsets(pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.int32]:

@@ -16,7 +16,7 @@ from bert_tf.library import presets, texts
 from bert_tf.options import TextClassification
 from bert_tf.tasks import registry
 from bert_tf.tasks.registry import Task
-from bert_tf.training.finetuning import classifier, classifier_data
+from bert_tf.training.finetuning import classifier_data, run
 
 if TYPE_CHECKING:
     from bert_tf.library.loading import Loaded
@@ -73,7 +73,7 @@ def fine_tune(
     data = classifier_data.from_memory(given, _task(kind, splits), splits)
     policy = keras.config.dtype_policy()
     try:
-        classifier.run_on(data)
+        run.run_on(data)
     finally:
         keras.config.set_dtype_policy(policy)
 

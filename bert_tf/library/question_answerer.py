@@ -10,6 +10,7 @@ from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching, spans
+from bert_tf.examples.labelled import SpanExample
 from bert_tf.examples.rows import Rows
 from bert_tf.library import presets, texts
 from bert_tf.library.text_model import TextModel
@@ -116,7 +117,7 @@ class QuestionAnswerer(TextModel):
         given = texts.read(questions, contexts)
         pairs = zip(*given.columns, strict=True)
         examples = [
-            spans.SpanExample(str(index), _text(question), _text(context))
+            SpanExample(str(index), _text(question), _text(context))
             for index, (question, context) in enumerate(pairs)
         ]
         predictions = self._predictions(examples, max_answer_length)
@@ -124,7 +125,7 @@ class QuestionAnswerer(TextModel):
         return answers[0] if given.is_one else answers
 
     def _predictions(
-        self, examples: list[spans.SpanExample], max_answer_length: int
+        self, examples: list[SpanExample], max_answer_length: int
     ) -> list[squad.Prediction]:
         length = self.tokenizer.max_seq_length
         windows = list(

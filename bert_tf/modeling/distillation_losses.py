@@ -8,7 +8,7 @@ Hinton et al. 2015, arXiv 1503.02531, section 2.
 from keras import ops
 
 from bert_tf import shapes
-from bert_tf.modeling import Tensor, losses
+from bert_tf.modeling import Tensor, layer, losses
 
 
 def classification(
@@ -79,6 +79,30 @@ def tagging(
         weights = weights * ops.cast(example_weights, "float32")[:, None]
     teacher = ops.transpose(teacher_logits, (0, 2, 1))
     return ops.sum(_divergences(logits, teacher, temperature) * weights), ops.sum(weights)
+
+
+def spans(
+    logits: Tensor,
+    teacher_logits: Tensor,
+    mask: Tensor,
+    temperature: float,
+    example_weights: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean of the divergences of start and end, whose probabilities are over the tokens.
+
+    Args:
+      logits: float [B 2 T], very negative at padding
+      teacher_logits: float [B 2 T], anything at padding
+      mask: int [B T], 0 at padding
+      example_weights: float [B]; None: 1 each
+
+    Returns:
+      (total, count): float32 scalars, in nats and in windows, or the sum of their weights.
+    """
+    shapes.check("logits", logits, "B C T", C=2)
+    teacher = ops.where(mask[:, None] > 0, teacher_logits, layer.MASKED)
+    divergences = _divergences(logits, teacher, temperature)  # [B 2]
+    return losses.sum_and_size(ops.mean(divergences, axis=1), example_weights)
 
 
 def hidden_states(

@@ -168,7 +168,7 @@ class SpanModel(layer.ConfigLayer):
     Call arguments:
       batch: dict with the encoder's inputs.
     Returns:
-      dict: `start_logits` and `end_logits`, float32 [B T], very negative at padding.
+      dict: `logits` float32 [B 2 T], of the start and of the end, very negative at padding.
     """
 
     def __init__(self, config: BertConfig, name: str = "spans", **kwargs: Any) -> None:
@@ -179,8 +179,8 @@ class SpanModel(layer.ConfigLayer):
 
     def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         sequence_output = self.encoder(batch, training=training)["sequence_output"]
-        start_logits, end_logits = self.span(sequence_output, batch[features.MASK.name])
-        return {"start_logits": start_logits, "end_logits": end_logits}
+        logits = self.span(sequence_output, batch[features.MASK.name])
+        return {"logits": ops.stack(logits, axis=1)}
 
 
 @layer.serializable

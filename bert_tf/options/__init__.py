@@ -9,10 +9,11 @@ from bert_tf.options.data import InspectRecords, LearnVocabulary, PretrainingDat
 from bert_tf.options.devices import Devices
 from bert_tf.options.extraction import FeatureExtraction
 from bert_tf.options.finetuning.grid import GridSearch
+from bert_tf.options.finetuning.questions import QuestionAnswering
 from bert_tf.options.finetuning.scripts import (
     Classifier,
     FineTuning,
-    QuestionAnswering,
+    TaskTraining,
     TextClassification,
 )
 from bert_tf.options.pretraining import PreTraining
@@ -31,6 +32,7 @@ __all__ = [
     "PretrainingData",
     "QuestionAnswering",
     "Submission",
+    "TaskTraining",
     "TextClassification",
     "TextInput",
     "Training",

@@ -16,6 +16,7 @@ CHOICES = "choices"  # [N] numbers of choices; probabilities [N C], 0 where a ro
 LABEL_SETS = "sets of labels"  # [N C] bool; probabilities [N C]
 VALUES = "numbers"  # [N] float
 TAGS = "tags"  # N sequences of tags
+SPANS = "parts of a text"  # scored by `squad_metrics` alone
 
 
 class Metric(NamedTuple):

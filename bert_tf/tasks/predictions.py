@@ -80,6 +80,7 @@ def _texts_of(example: Example) -> dict[str, str]:
     if isinstance(example, ChoiceExample):
         choices = {f"choice_{number}": text for number, text in enumerate(example.choices)}
         return {"context": example.context} | choices
+    assert isinstance(example, TokenExample), "answers to questions have files of their own"
     return {"text": " ".join(example.words)}
 
 

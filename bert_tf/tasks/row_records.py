@@ -35,10 +35,12 @@ class FileExamples(Sequence[Example]):
 
     Args:
       data_dir: see `Task.read`.
+      max_examples: examples to read; None: all.
     """
 
-    def __init__(self, task: Task, data_dir: str | None) -> None:
-        self._task, self._data_dir = task, data_dir
+    def __init__(self, task: Task, data_dir: str | None, max_examples: int | None = None) -> None:
+        self._task, self._data_dir = task.for_training(), data_dir
+        self._max_examples = max_examples
 
     @property
     def pattern(self) -> str:
@@ -46,6 +48,9 @@ class FileExamples(Sequence[Example]):
         return self._task.path("train", self._data_dir)
 
     def __iter__(self) -> Iterator[Example]:
+        return itertools.islice(self._all(), self._max_examples)
+
+    def _all(self) -> Iterator[Example]:
         layout = self._task.layout.of_set("")
         for path in readers.expand(self.pattern):
             yield from layout.read(path, self._task.read_label, is_quiet=True)
@@ -84,28 +89,25 @@ def of(
     examples: Sequence[Example],
     tokenizer: WordPieceTokenizer,
     max_seq_length: int,
-    max_rows: int | None = None,
 ) -> RecordRows:
     """The rows of a training set, in a directory of records that is kept for a restart.
 
     Args:
       directory: see `records.rows.layout`. One that was made from something else is replaced.
       examples: in memory, or `FileExamples`.
-      max_rows: rows to keep; None: all.
 
     Raises:
       DiskFullError: the records do not fit on the disk; none are left.
     """
     with status("Comparing the training set with the records that are there"):
-        made_from = _made_from(task, examples, tokenizer, max_seq_length, max_rows)
+        made_from = _made_from(task, examples, tokenizer, max_seq_length)
         rows = RecordRows.open(directory, made_from)
     if rows:
         print(f"Records: {directory}, {len(rows):,} rows from before", flush=True)
         return rows
     parts = _encoded(task, examples, tokenizer, max_seq_length)
-    kept = _first(parts, max_rows, max_seq_length)
     with files.disk_full_explained(directory, lambda: "No records are left. Make room."):
-        write.write(directory, kept, made_from=made_from, max_seq_length=max_seq_length)
+        write.write(directory, parts, made_from=made_from, max_seq_length=max_seq_length)
     rows = RecordRows.open(directory, made_from)
     assert rows, "they were just written"
     print(f"Records: {directory}, {len(rows):,} rows", flush=True)
@@ -147,7 +149,6 @@ def _made_from(
     examples: Iterable[Example],
     tokenizer: WordPieceTokenizer,
     max_seq_length: int,
-    max_rows: int | None,
 ) -> dict[str, Any]:
     """What decides the rows, as JSON holds it."""
     known = examples.size_and_digest if isinstance(examples, FileExamples) else None
@@ -159,7 +160,6 @@ def _made_from(
         "vocabulary": tokenizer.vocabulary.sha256,
         "do_lower_case": tokenizer.do_lower_case,
         "max_seq_length": max_seq_length,
-        "max_rows": max_rows,
     }
     return json.loads(json.dumps(values))
 
@@ -210,16 +210,3 @@ def _parts(examples: Iterable[Example], size: int) -> Iterator[list[Example]]:
     rest = iter(examples)
     while part := list(itertools.islice(rest, size)):
         yield part
-
-
-def _first(
-    parts: Iterable[tuple[Rows, Encoded]], max_rows: int | None, max_seq_length: int
-) -> Iterator[tuple[Rows, Encoded]]:
-    """The first `max_rows` rows."""
-    for rows, encoded in parts:
-        if max_rows is not None and len(rows) > max_rows:
-            rows = rows.head(max_rows)
-            encoded = write.encode(rows, max_seq_length)
-        yield rows, encoded
-        if max_rows is not None and (max_rows := max_rows - len(rows)) == 0:
-            return

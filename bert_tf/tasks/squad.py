@@ -1,10 +1,10 @@
-"""SQuAD 1.1 and 2.0: JSON file -> `SpanExample`s; span logits -> the released prediction files."""
+"""Span logits to answers and to the released prediction files of SQuAD 1.1 and 2.0."""
 
 import collections
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.examples import readers, spans
-from bert_tf.examples.spans import Answer, SpanExample, Window
+from bert_tf.examples import spans
+from bert_tf.examples.labelled import SpanExample
+from bert_tf.examples.spans import Window
 
 _Scored = tuple[Window, npt.NDArray, npt.NDArray]  # a window, its start logits, its end logits
 # First and last context tokens of some spans of a window, and their scores: [K] each.
@@ -23,109 +24,6 @@ _Entry = tuple[str, float, float, int | None]
 
 # Null score difference of a v2 question whose context has no token: no answer is all there is.
 NOTHING_TO_ANSWER = 1e6
-
-
-def read_examples(
-    path: str, *, version_2_with_negative: bool = False, is_training: bool = False
-) -> tuple[list[SpanExample], list[str]]:
-    """Reads a SQuAD 1.1 or 2.0 JSON file, gzipped if its name ends in .gz.
-
-    To train, a question is left out if it has no answer or if its first answer is not the text
-    at its position in the context; otherwise all questions are kept.
-
-    Args:
-      path: of the file.
-      version_2_with_negative: whether questions may be unanswerable.
-      is_training: whether the examples are to train on.
-
-    Returns:
-      The examples, and what is wrong with which question.
-
-    Raises:
-      InputError: not a JSON file of that layout, unanswerable questions without
-        `version_2_with_negative`, or nothing to train on.
-    """
-    examples: list[SpanExample] = []
-    problems: list[str] = []
-    num_impossible = 0
-    for where, context, question in _questions(path):
-        example, wrong = _example(where, context, question)
-        num_impossible += example.is_impossible
-        if is_training and not wrong and not (example.answers or example.is_impossible):
-            wrong = "has no answer"
-        if wrong:
-            problems.append(f"{where} (id {example.question_id}): {wrong}.")
-        if not (is_training and wrong):
-            examples.append(example)
-    if num_impossible and not version_2_with_negative:
-        raise InputError(
-            f"{path} marks {num_impossible} of {len(examples)} questions as unanswerable, so it "
-            "is SQuAD 2.0. Give --version_2_with_negative=true."
-        )
-    if not examples:
-        raise InputError(
-            f"{path}: no question {'to train on ' if is_training else ''}was found. "
-            + " ".join(problems[:3])
-        )
-    return examples, problems
-
-
-def _questions(path: str) -> Iterator[tuple[str, str, dict]]:
-    """Yields (where it is in the file, context, question object)."""
-    try:
-        document = json.loads(readers.read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error}.") from None
-    for a, article in enumerate(_field(document, "data", list, path)):
-        place = f"{path}: data[{a}]"
-        for p, paragraph in enumerate(_field(article, "paragraphs", list, place)):
-            where = f"{place}.paragraphs[{p}]"
-            context = _field(paragraph, "context", str, where)
-            for q, question in enumerate(_field(paragraph, "qas", list, where)):
-                yield f"{where}.qas[{q}]", context, question
-
-
-def _field(holder: Any, key: str, kind: type, where: str) -> Any:
-    """`holder[key]`, which must be of type `kind`."""
-    if not isinstance(holder, dict):
-        raise InputError(
-            f"{where} is a {type(holder).__name__}; an object with {key!r} was wanted."
-        )
-    if key not in holder:
-        raise InputError(
-            f"{where} has no {key!r}, only {sorted(holder)}; it is not in the layout of SQuAD."
-        )
-    if not isinstance(holder[key], kind):
-        raise InputError(
-            f"{where}: {key!r} is a {type(holder[key]).__name__}, wanted a {kind.__name__}."
-        )
-    return holder[key]
-
-
-def _example(where: str, context: str, question: dict) -> tuple[SpanExample, str]:
-    """The example, and what is wrong with its first answer or ""."""
-    question_id = _field(question, "id", str, where)
-    answers: list[Answer] = []
-    if "answers" in question:
-        for number, answer in enumerate(_field(question, "answers", list, where)):
-            place = f"{where}.answers[{number}]"
-            start = _field(answer, "answer_start", int, place)
-            answers.append(Answer(_field(answer, "text", str, place), start))
-    example = SpanExample(
-        question_id=question_id,
-        question=_field(question, "question", str, where),
-        context=context,
-        answers=tuple(answers),
-        is_impossible=bool(question.get("is_impossible", False)),
-    )
-    return example, "" if example.is_impossible or not answers else _misplaced(context, answers[0])
-
-
-def _misplaced(context: str, answer: Answer) -> str:
-    text = context[max(answer.start, 0) : max(answer.end, 0)]
-    if text == answer.text and answer.text.strip():
-        return ""
-    return f"answer {answer.text!r} is not at character {answer.start}, where {text!r} is"
 
 
 def require_unique_ids(examples: Sequence[SpanExample], path: str) -> None:
@@ -163,14 +61,27 @@ class Prediction:
     Attributes:
       text: the answer; "" for none.
       n_best: best first, never empty.
+      best_text: the best answer, even where no answer is predicted; "" if there is none.
       null_score_diff: score of no answer less that of the best answer; None in v1.1.
       starts: index in the context of the first character of each of `n_best`; None for no answer.
     """
 
     text: str
     n_best: tuple[Candidate, ...]
+    best_text: str = ""
     null_score_diff: float | None = None
     starts: tuple[int | None, ...] = ()
+
+    @property
+    def null_odds(self) -> float:
+        """`null_score_diff` of SQuAD 2.0."""
+        assert self.null_score_diff is not None, "a prediction of SQuAD 2.0"
+        return self.null_score_diff
+
+    def at_threshold(self, threshold: float) -> "Prediction":
+        """The same prediction with another `null_score_diff_threshold`; see `decode`."""
+        text = "" if self.null_odds > threshold else self.best_text
+        return dataclasses.replace(self, text=text)
 
 
 def decode(
@@ -235,15 +146,17 @@ def _predict(
     entries = _distinct_texts(example.context, scored, best_spans, n_best_size)
     if threshold is None:
         entries = entries or [("", 0.0, 0.0, None)]
-        return Prediction(entries[0][0], _with_probabilities(entries), starts=_starts(entries))
+        text = entries[0][0]
+        return Prediction(text, _with_probabilities(entries), text, starts=_starts(entries))
     best = entries[0] if entries else None
     starts_and_ends = [(logits[0, 0], logits[1, 0]) for _, logits in scored] or [(0.0, 0.0)]
     start, end = min(starts_and_ends, key=sum)
     null = ("", float(start), float(end), None)
+    text = best[0] if best else ""
     diff = _score(null) - _score(best) if best else NOTHING_TO_ANSWER
-    text = "" if best is None or diff > threshold else best[0]
     entries = _with_null(entries, null, n_best_size)
-    return Prediction(text, _with_probabilities(entries), diff, _starts(entries))
+    found = Prediction("", _with_probabilities(entries), text, diff, _starts(entries))
+    return found.at_threshold(threshold)
 
 
 def _starts(entries: list[_Entry]) -> tuple[int | None, ...]:

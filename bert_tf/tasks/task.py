@@ -61,6 +61,7 @@ class Task(abc.ABC, Generic[AnyExample]):
     Class attributes:
       kind: key of `kinds.KINDS`: the model.
       answers: what they are, of those in `metrics`: which metrics suit.
+      result_prefix: of the names of the dev set's scores in eval_results.txt.
     """
 
     name: str
@@ -74,11 +75,17 @@ class Task(abc.ABC, Generic[AnyExample]):
 
     kind: ClassVar[str]
     answers: ClassVar[str]
+    result_prefix: ClassVar[str] = "eval_"
 
     @property
     def main_metric(self) -> str:
         """The metric that picks the best checkpoint."""
         return self.metrics[0]
+
+    @property
+    def deciding_metrics(self) -> tuple[str, ...]:
+        """The metrics that may pick the best checkpoint."""
+        return (*self.metrics, "loss")
 
     @property
     def num_texts(self) -> int:
@@ -113,11 +120,12 @@ class Task(abc.ABC, Generic[AnyExample]):
             raise InputError(
                 f"Task {self.name} has no {split} set; it has: {', '.join(self.files)}."
             )
+        task = self.for_training() if split == "train" else self
         found = [
             (
                 set_name,
                 readers.read_all(
-                    self.layout.of_set(set_name),
+                    task.layout.of_set(set_name),
                     self.path(split, data_dir, set_name),
                     self.read_label,
                     is_test=split == "test",
@@ -156,6 +164,17 @@ class Task(abc.ABC, Generic[AnyExample]):
     @abc.abstractmethod
     def read_label(self) -> readers.LabelReader:
         """From a cell of a file to a label, or a ValueError: it is none of this task's."""
+
+    def for_training(self) -> Task:
+        """This task as it reads and encodes what it is trained on."""
+        return self
+
+    def check(self, split: str, examples: Sequence[AnyExample]) -> None:
+        """Checks the dev or the test set.
+
+        Raises:
+          InputError: it cannot be scored, or its predictions cannot be written.
+        """
 
     # The labels of a user's own data.
 
@@ -258,6 +277,10 @@ class Task(abc.ABC, Generic[AnyExample]):
             )
         return self
 
+    def settings_found(self, scores: Mapping[str, float]) -> dict[str, Any]:
+        """The settings that a model takes from the dev set's scores of its best weights."""
+        return {}
+
     def weighted(
         self, class_weights: str, examples: Sequence[AnyExample]
     ) -> tuple[Task, Sequence[AnyExample]]:
@@ -323,6 +346,13 @@ class Task(abc.ABC, Generic[AnyExample]):
         """Losses and accuracies of the model's outputs, as (sum, count)."""
 
     # What a student learns from a teacher; see `training.distillation`.
+
+    def check_teacher_rows(self, rows: Rows, teacher_rows: Rows) -> None:
+        """Checks the teacher's rows before it answers them; see `teacher_features`.
+
+        Raises:
+          InputError: its answers could not be assigned to the student's rows.
+        """
 
     def teacher_features(
         self, rows: Rows, teacher_rows: Rows, logits: Sequence[np.ndarray]

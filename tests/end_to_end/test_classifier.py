@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 
 WORDS = "who wrote this book when did she live it was about love and pride".split()
 
@@ -60,7 +60,7 @@ def table(path):
 def trained(make_options, sts_b):
     """The options of a run on STS-B, which has been made."""
     given = make_options(sts_b, do_predict=True)
-    classifier.run(given)
+    classifier_data.main(given)
     return given
 
 
@@ -81,12 +81,12 @@ def test_files_of_a_regression(trained, make_options, sts_b):
     # Evaluated later, the same weights have the same scores under the same names.
     trained = (sts_b / "out/eval_results.txt").read_text()
     (sts_b / "out/eval_results.txt").unlink()
-    classifier.run(make_options(sts_b, do_train=False))
+    classifier_data.main(make_options(sts_b, do_train=False))
     assert (sts_b / "out/eval_results.txt").read_text() == trained
 
 
 def test_prediction_from_a_fine_tuned_checkpoint_elsewhere(trained, sts_b):
-    classifier.run(
+    classifier_data.main(
         dataclasses.replace(
             trained,
             do_train=False,
@@ -109,7 +109,7 @@ def test_both_dev_sets_of_mnli(make_options, tmp_path):
         for i, (text, label) in enumerate(zip(sentences(3), labels, strict=True)):
             rows.append("\t".join([str(i), *["x"] * 7, text, text, label, label]))
         (tmp_path / f"{name}.tsv").write_text("\n".join(rows) + "\n")
-    classifier.run(make_options(tmp_path, task_name="mnli"))
+    classifier_data.main(make_options(tmp_path, task_name="mnli"))
     found = results(tmp_path / "out")
     assert found["eval_accuracy"] == found["eval_accuracy_mismatched"]  # the same rows
     assert {"eval_loss", "eval_loss_mismatched"} <= found.keys()

@@ -13,7 +13,7 @@ from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.options import Classifier
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 from export import savedmodel
 
 CONFIG = BertConfig(
@@ -30,7 +30,7 @@ TEXTS = ["a b c a b c a b c a b", "c", "b b b", "a c c c c c c c"]
 
 def run(data, **flags):
     values = {"data_dir": str(data), "max_seq_length": 7, "do_eval": True, "do_predict": True}
-    classifier.run(flagging.make(Classifier, values | flags))
+    classifier_data.main(flagging.make(Classifier, values | flags))
 
 
 def probabilities(directory):

@@ -10,7 +10,7 @@ from bert_tf.tasks import registry
 from bert_tf.tasks.kinds.choice import Choice
 from bert_tf.tasks.kinds.multi_label import MultiLabel
 from bert_tf.tasks.kinds.tagging import Tagging
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 from tests.reference import yes_no
 
 TEXTS = TextLayout(
@@ -62,7 +62,7 @@ def test_from_files_to_report(kind, classifier_options, tmp_path, monkeypatch, c
     for split, text in zip(("train", "dev", "test"), texts, strict=True):
         (tmp_path / f"{split}.txt").write_text(text)
     flags = {"task_name": "own", "do_eval": True, "do_predict": True, "max_seq_length": 13}
-    classifier.run(classifier_options(tmp_path, **flags, num_train_epochs=1.0))
+    classifier_data.main(classifier_options(tmp_path, **flags, num_train_epochs=1.0))
     out = tmp_path / "out"
     results = (out / "eval_results.txt").read_text()
     assert f"eval_{metric} = " in results and "eval_loss = " in results or kind == "yes_no"
@@ -72,6 +72,6 @@ def test_from_files_to_report(kind, classifier_options, tmp_path, monkeypatch, c
     assert f"<h1>{kinds.KINDS[kind].title}: own<" in (out / "report.html").read_text()
     before = {name: (out / name).read_bytes() for name in predicted}
     capsys.readouterr()
-    classifier.run(classifier_options(tmp_path, **flags, do_train=False))
+    classifier_data.main(classifier_options(tmp_path, **flags, do_train=False))
     assert {name: (out / name).read_bytes() for name in predicted} == before
     assert results.split("eval_")[1] in (out / "eval_results.txt").read_text()

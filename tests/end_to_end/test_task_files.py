@@ -3,7 +3,7 @@
 import csv
 import json
 
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 
 REVIEWS = 'Nr;Text;Sterne\nr1;"Gut; auch der Preis";5\nr2;Nie wieder.;1\nr3;Sehr gut;5\n'
 STARS = """
@@ -27,7 +27,7 @@ def test_german_reviews(classifier_options, tmp_path):
     flags = {"task_name": None, "data_dir": None, "task_file": str(tmp_path / "stars.toml")}
     flags |= {"do_predict": True, "max_seq_length": 13}
     flags |= {"num_train_epochs": 1.0, "num_micro_batches": 1}
-    classifier.run(classifier_options(tmp_path, **flags))
+    classifier_data.main(classifier_options(tmp_path, **flags))
     with open(tmp_path / "out" / "predictions.tsv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [(row["index"], row["text_a"]) for row in rows] == [("n7", "Schön."), ("n9", "")]

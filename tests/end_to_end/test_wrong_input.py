@@ -10,7 +10,7 @@ from bert_tf import options
 from bert_tf.errors import InputError
 from bert_tf.records.build import builder
 from bert_tf.text import vocab
-from bert_tf.training.finetuning import classifier, squad
+from bert_tf.training.finetuning import classifier_data, squad_data
 from bert_tf.training.pretraining import pretrain
 from tests.reference import records
 
@@ -51,28 +51,28 @@ def contents(directory):
 @pytest.mark.parametrize("flag", ["bert_config_file", "vocab_file", "init_checkpoint"])
 def test_missing_file(tiny_bert, data, refused, classifier_options, flag):
     arguments = classifier_options(data, **{flag: f"{data}/nowhere/file"})
-    refused(classifier.run, arguments, f"{data}/nowhere/file")
+    refused(classifier_data.main, arguments, f"{data}/nowhere/file")
 
 
 def test_empty_file(tiny_bert, data, refused, classifier_options):
     (data / "train.tsv").write_text("")
-    refused(classifier.run, classifier_options(data), "train.tsv", "empty")
+    refused(classifier_data.main, classifier_options(data), "train.tsv", "empty")
 
 
 def test_row_with_a_missing_column(tiny_bert, data, refused, classifier_options):
     (data / "train.tsv").write_text(HEADER + "0\tWho?\tentailment\n")
-    refused(classifier.run, classifier_options(data), "train.tsv", "line 2", "3", "4")
+    refused(classifier_data.main, classifier_options(data), "train.tsv", "line 2", "3", "4")
 
 
 def test_label_outside_the_list(tiny_bert, data, refused, classifier_options):
     (data / "dev.tsv").write_text(HEADER + "0\tWho?\tJane.\tperhaps\n")
     arguments = classifier_options(data, do_eval=True)
-    refused(classifier.run, arguments, "dev.tsv", "line 2", "'perhaps'", "entailment")
+    refused(classifier_data.main, arguments, "dev.tsv", "line 2", "'perhaps'", "entailment")
 
 
 def test_sequences_beyond_the_position_table(tiny_bert, data, refused, classifier_options):
     arguments = classifier_options(data, max_seq_length=513)
-    refused(classifier.run, arguments, "--max_seq_length=513", "512")
+    refused(classifier_data.main, arguments, "--max_seq_length=513", "512")
 
 
 def vocabulary_file(bert, path, tokens):
@@ -84,13 +84,13 @@ def vocabulary_file(bert, path, tokens):
 def test_vocabulary_smaller_than_the_config(tiny_bert, data, refused, classifier_options):
     path = vocabulary_file(tiny_bert, data / "small.txt", lambda lines: lines[:20000])
     arguments = classifier_options(data, vocab_file=path)
-    refused(classifier.run, arguments, "20000", "30522")
+    refused(classifier_data.main, arguments, "20000", "30522")
 
 
 def test_vocabulary_larger_than_the_config(tiny_bert, data, refused, classifier_options):
     path = vocabulary_file(tiny_bert, data / "large.txt", lambda lines: [*lines, "##newpiece"])
     arguments = classifier_options(data, vocab_file=path)
-    refused(classifier.run, arguments, "30523", "30522")
+    refused(classifier_data.main, arguments, "30523", "30522")
 
 
 def cased(lines):
@@ -100,24 +100,26 @@ def cased(lines):
 def test_cased_vocabulary_with_lower_casing(tiny_bert, data, refused, classifier_options):
     path = vocabulary_file(tiny_bert, data / "cased.txt", cased)
     arguments = classifier_options(data, vocab_file=path, init_checkpoint=None)
-    refused(classifier.run, arguments, "cased", "--do_lower_case=false")
+    refused(classifier_data.main, arguments, "cased", "--do_lower_case=false")
 
 
 def test_cased_vocabulary_with_an_uncased_checkpoint(tiny_bert, data, refused, classifier_options):
     path = vocabulary_file(tiny_bert, data / "cased.txt", cased)
     arguments = classifier_options(data, vocab_file=path, do_lower_case=False)
-    refused(classifier.run, arguments, "cased", "uncased", f"--vocab_file={tiny_bert}/vocab.txt")
+    refused(
+        classifier_data.main, arguments, "cased", "uncased", f"--vocab_file={tiny_bert}/vocab.txt"
+    )
 
 
 def test_output_directory_of_another_run(tiny_bert, data, refused, classifier_options):
     arguments = classifier_options(data, num_train_epochs=1.0)
-    classifier.run(arguments)
+    classifier_data.main(arguments)
     other = dataclasses.replace(arguments, learning_rate=1e-3)
-    refused(classifier.run, other, "learning_rate", "5e-05", "0.001", "new --output_dir")
+    refused(classifier_data.main, other, "learning_rate", "5e-05", "0.001", "new --output_dir")
     (data / "train.tsv").write_text(HEADER + ROWS.replace("Jane", "Emily"))
-    refused(classifier.run, arguments, "examples", "new --output_dir")
+    refused(classifier_data.main, arguments, "examples", "new --output_dir")
     other = dataclasses.replace(arguments, max_seq_length=64)
-    refused(classifier.run, other, "max_seq_length is 128 there and 64 here")
+    refused(classifier_data.main, other, "max_seq_length is 128 there and 64 here")
 
 
 def records_options(bert, data, text):
@@ -230,7 +232,7 @@ def test_questions_without_answers_need_the_flag(tiny_bert, data, refused):
         do_predict=True,
         predict_file=f"{data}/squad.json",
     )
-    refused(squad.run, arguments, "--version_2_with_negative=true")
+    refused(squad_data.main, arguments, "--version_2_with_negative=true")
 
 
 def test_weights_of_another_size(tiny_bert, data, refused, classifier_options):
@@ -243,4 +245,4 @@ def test_weights_of_another_size(tiny_bert, data, refused, classifier_options):
     save_file(tensors, other / "model.safetensors")
     (other / "config.json").write_bytes((tiny_bert / "config.json").read_bytes())
     arguments = classifier_options(data, init_checkpoint=str(other))
-    refused(classifier.run, arguments, "pooler", "23", "22")
+    refused(classifier_data.main, arguments, "pooler", "23", "22")

@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.examples import spans
-from bert_tf.examples.spans import Answer, SpanExample
+from bert_tf.examples.labelled import Answer, SpanExample
 from bert_tf.text.vocab import Vocabulary
 
 CLS, SEP, UNK = 2, 3, 1
@@ -137,15 +137,13 @@ def test_windows_without_the_whole_answer():
     example = SpanExample("q", "x", context, answer(context, "e f"))
     found = windows_of(example, **flags)  # a-e, d-h, g-k
     assert [(w.start_position, w.end_position) for w in found] == [(0, 0), (4, 5), (0, 0)]
-    kept = windows_of(example, keep_without_answer=False, **flags)
-    assert [w.context_start for w in kept] == [3]
 
 
-def test_unanswerable_questions_are_kept_and_point_at_cls():
+def test_unanswerable_questions_point_at_cls():
     context = " ".join("abcdefghijk")
     flags = {"max_seq_length": 9, "doc_stride": 3, "max_query_length": 1}
     example = SpanExample("q", "x", context, is_impossible=True)
-    found = windows_of(example, keep_without_answer=False, **flags)
+    found = windows_of(example, **flags)
     assert [(w.start_position, w.end_position) for w in found] == [(0, 0)] * 3
 
 

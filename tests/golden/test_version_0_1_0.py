@@ -17,7 +17,7 @@ import tensorflow_text  # noqa: F401  ops of the export
 
 from bert_tf import options
 from bert_tf.records.inspect import show
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 from bert_tf.training.pretraining import pretrain
 from tests.reference.pretraining_runs import weights
 
@@ -50,7 +50,7 @@ def test_records_have_the_same_statistics(folder, capsys):
 
 def test_a_classifier_has_the_same_scores(folder):
     (folder / "classifier" / "eval_results.txt").unlink()
-    classifier.run(
+    classifier_data.main(
         options.Classifier(
             **MODEL,
             task_name="tsv",

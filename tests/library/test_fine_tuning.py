@@ -13,7 +13,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.library import fine_tuning
 from bert_tf.library.text_classifier import TextClassifier, TextRegressor
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 
 CONFIG = BertConfig(
     vocab_size=11,
@@ -80,7 +80,7 @@ def test_classification_of_pairs_is_that_of_the_script(pretrained, tmp_path):
         text_b_column="two",
         label_column="answer",
     )
-    classifier.run(given)
+    classifier_data.main(given)
     keras.config.set_dtype_policy("float32")
     model = fine_tuning.fine_tune(
         ((TEXTS, OTHERS), LABELS),
@@ -96,7 +96,7 @@ def test_classification_of_pairs_is_that_of_the_script(pretrained, tmp_path):
     assert {answer.label for answer in answers} <= {"no", "yes"}
 
     # The script predicts with what Python has trained.
-    classifier.run(
+    classifier_data.main(
         options.Classifier(
             init_checkpoint=pretrained,
             output_dir=str(tmp_path / "python"),

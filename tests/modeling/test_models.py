@@ -26,7 +26,7 @@ def loss(kind, outputs, batch):
         total, count = losses.classification(outputs["logits"], batch["next_sentence_labels"])
         return total / count
     ids = 0 * batch["next_sentence_labels"]
-    total, count = losses.span(outputs["start_logits"], outputs["end_logits"], ids, ids)
+    total, count = losses.span(outputs["logits"][:, 0], outputs["logits"][:, 1], ids, ids)
     return total / count
 
 
@@ -56,7 +56,7 @@ def test_outputs(kind, model):
     shapes = {
         "pretraining": {"masked_lm_logits": (B, P, V), "next_sentence_logits": (B, 2)},
         "classification": {"logits": (B, C)},
-        "spans": {"start_logits": (B, T), "end_logits": (B, T)},
+        "spans": {"logits": (B, 2, T)},
     }
     outputs = model(harness.batch())
     assert {name: tuple(value.shape) for name, value in outputs.items()} == shapes[kind]

@@ -15,12 +15,13 @@ from bert_tf.examples.static_batches import StaticBatches
 from bert_tf.tasks.kinds.choice import Choice
 from bert_tf.tasks.kinds.classification import Classification
 from bert_tf.tasks.kinds.multi_label import MultiLabel
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 from bert_tf.tasks.kinds.regression import Regression
 from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.training.optimization import parameter_groups
 from bert_tf.training.optimization.optimizer import AdamW
 from bert_tf.training.optimization.schedules import Schedule
-from bert_tf.training.step import objectives, row_batches
+from bert_tf.training.step import row_batches
 from bert_tf.training.step.update import StaticShapes, Update
 
 NUM_ROWS, BATCH_SIZE, LENGTH, SHORT = 11, 4, 12, 7
@@ -42,8 +43,9 @@ TASKS = {
     "regress": Regression,
     "tag": Tagging,
     "choice": Choice,
+    "span": QuestionAnswering,
 }
-KINDS = (*TASKS, "span")
+KINDS = tuple(TASKS)
 
 
 def metadata(kind):
@@ -57,7 +59,7 @@ def metadata(kind):
 
 
 def objective(kind):
-    return TASKS[kind].of_model(metadata(kind)) if kind in TASKS else objectives.SPANS
+    return TASKS[kind].of_model(metadata(kind))
 
 
 def rows(kind):

@@ -80,7 +80,7 @@ THEIRS = {
     "bert_tf.records.check": {"google", "tensorflow"},
     "bert_tf.records.build.write": {"google_crc32c", "numpy"},
     "bert_tf.checkpoints.formats.model_garden_graph": {"google", "tensorflow"},
-    "bert_tf.modeling": {"keras"},
+    "bert_tf.modeling": {"keras", "numpy"},
     "bert_tf.checkpoints": {"keras", "numpy", "safetensors", "tensorflow"},
     "bert_tf.checkpoints.formats.keras_hub": {"h5py", "numpy"},
     "bert_tf.checkpoints.formats.safetensors_files": {"ml_dtypes", "numpy", "safetensors"},

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.examples.spans import Answer, SpanExample
+from bert_tf.examples.labelled import Answer, SpanExample
 from bert_tf.tasks import squad_metrics
 
 

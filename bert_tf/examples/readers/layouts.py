@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bert_tf.examples.labelled import Example, Label, TextExample
 from bert_tf.examples.readers import formats, labels
@@ -129,7 +129,8 @@ def read_all(
     ]
     if layout.has_ids(is_test=is_test):
         return found
-    return [dataclasses.replace(example, guid=str(i)) for i, example in enumerate(found)]
+    without_ids: list[Any] = found  # these have guids that are fields
+    return [dataclasses.replace(example, guid=str(i)) for i, example in enumerate(without_ids)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

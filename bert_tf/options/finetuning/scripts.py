@@ -20,7 +20,7 @@ from bert_tf.options.finetuning.feature_based import FeatureBased
 from bert_tf.options.finetuning.grid import GridSearch
 from bert_tf.options.finetuning.long_texts import LongTexts
 from bert_tf.options.finetuning.stability import DuringTraining, Stability
-from bert_tf.options.finetuning.streaming import Streaming
+from bert_tf.options.finetuning.streaming import ReleasedRecords, Streaming
 from bert_tf.options.training import Training
 
 # With four micro-batches little of a batch is padding, and each is large enough to compute well.
@@ -74,7 +74,32 @@ class FineTuning(Stability, DuringTraining, Training):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextClassification(Distillation, Ensembles, FeatureBased, LongTexts, Streaming, FineTuning):
+class TaskTraining(Distillation, Ensembles, Streaming, FineTuning):
+    """Flags of both scripts on other models and on large data, which any task may have."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        distillation.check(self)
+        distillation.check_ensemble(self)
+        streaming.check(self)
+
+    @property
+    def evaluation_batch_size(self) -> int:
+        """Rows per batch in evaluation."""
+        return self.predict_batch_size
+
+    @property
+    def deciding_extras(self) -> dict[str, Any]:
+        return {"student_layers": self.student_layers} if self.student_layers else {}
+
+    @classmethod
+    def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options with those that follow from --recipe, --teacher and --ensemble."""
+        return distillation.with_start(super().filled_in(given))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextClassification(FeatureBased, LongTexts, ReleasedRecords, TaskTraining):
     """Flags of run_classifier.py that do not name the data."""
 
     eval_batch_size: int = option(8, "Examples per batch in evaluation.")
@@ -90,18 +115,10 @@ class TextClassification(Distillation, Ensembles, FeatureBased, LongTexts, Strea
         require_positive(self, "eval_batch_size")
         long_texts.check(self, self.max_seq_length)
         feature_based.check(self)
-        distillation.check(self)
-        distillation.check_ensemble(self)
-        streaming.check(self)
 
     @property
-    def deciding_extras(self) -> dict[str, Any]:
-        return {"student_layers": self.student_layers} if self.student_layers else {}
-
-    @classmethod
-    def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Options with those that follow from --recipe, --teacher and --ensemble."""
-        return distillation.with_start(super().filled_in(given))
+    def evaluation_batch_size(self) -> int:
+        return self.eval_batch_size
 
 
 _FILE_HELP = (
@@ -187,34 +204,3 @@ class Classifier(TextClassification, GridSearch):
             has_records = switch == "do_train" and self.train_records
             if files and getattr(self, switch) and name not in files and not has_records:
                 raise InputError(f"--{switch} needs --{name}.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class QuestionAnswering(FineTuning, GridSearch):
-    """Flags of run_squad.py."""
-
-    train_file: str | None = option(None, "SQuAD JSON to train on.", is_path=True)
-    predict_file: str | None = option(None, "SQuAD JSON to answer.", is_path=True)
-    max_predict_examples: int | None = option(
-        None, "(new) Number of questions to answer; none: all."
-    )
-    max_seq_length: int = option(384, "Tokens per window, question and special tokens included.")
-    doc_stride: int = option(128, "Tokens from the start of one window to the start of the next.")
-    max_query_length: int = option(64, "Maximum tokens of a question; the rest is cut off.")
-    n_best_size: int = option(20, "Answers per question in nbest_predictions.json.")
-    max_answer_length: int = option(30, "Maximum tokens of an answer.")
-    verbose_logging: bool = option(False, "Print every question with a problem.")
-    version_2_with_negative: bool = option(False, "Questions may have no answer (SQuAD 2.0).")
-    null_score_diff_threshold: float = option(
-        0.0, "No answer where the null score exceeds the best answer's score by more than this."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive(self, "doc_stride", "max_query_length", "n_best_size")
-        require_positive(self, "max_answer_length", "max_predict_examples")
-        if self.do_train and not self.train_file:
-            raise InputError("--do_train needs --train_file.")
-        if (self.do_predict or self.do_eval) and not self.predict_file:
-            raise InputError("--do_predict and --do_eval need --predict_file.")
-        grid.check(self)

@@ -1,4 +1,4 @@
-"""Flags of run_classifier.py on training sets that are larger than memory."""
+"""Flags of the fine-tuning scripts on training sets that are larger than memory."""
 
 import dataclasses
 
@@ -15,6 +15,22 @@ class Streaming:
         "(new) Write the training set, tokenized, to records in --output_dir, and train from them: "
         "for data sets larger than memory. The weights are the same.",
     )
+
+    @property
+    def given_records(self) -> str | None:
+        """Records that are there in place of a training set."""
+        return None
+
+    @property
+    def has_records(self) -> bool:
+        """Whether the rows of the training set are in records."""
+        return bool(self.stream_records or self.given_records)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleasedRecords(Streaming):
+    """Records of google-research/bert, which have one label for each row."""
+
     train_records: str | None = option(
         None,
         "(new) train.tf_record that google-research's run_classifier.py has written, in place of "
@@ -23,9 +39,8 @@ class Streaming:
     )
 
     @property
-    def has_records(self) -> bool:
-        """Whether the rows of the training set are in records."""
-        return bool(self.stream_records or self.train_records)
+    def given_records(self) -> str | None:
+        return self.train_records
 
 
 def check(options: Streaming) -> None:
@@ -37,7 +52,7 @@ def check(options: Streaming) -> None:
     if not options.has_records:
         return
     records, excluded = "stream_records", ["teacher", "feature_based"]
-    if options.train_records:
+    if options.given_records:
         records = "train_records"
         excluded += ["class_weights", "train_file", "stream_records"]
     for name in excluded:

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bert_tf.examples import iob
-from bert_tf.examples.labelled import ChoiceExample, TextExample, TokenExample
-from bert_tf.examples.spans import SpanExample
+from bert_tf.examples.labelled import ChoiceExample, SpanExample, TextExample, TokenExample
 from bert_tf.tasks import squad_metrics
 from bert_tf.tasks.evaluation import Cell, Column, Part, Table
 from bert_tf.tasks.scoring import calibration, entities, labels

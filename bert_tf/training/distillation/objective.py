@@ -12,7 +12,7 @@ from keras import ops
 
 from bert_tf import features
 from bert_tf.modeling import distillation_losses
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.tasks.task import Batch, SumAndCount, Task
 
 _LABELS, _TEACHER, _HIDDEN = "label_loss", "teacher_loss", "hidden_state_loss"
@@ -36,7 +36,7 @@ class Distillation:
     def __init__(
         self,
         task: Task,
-        options: TextClassification,
+        options: TaskTraining,
         identity: dict[str, Any],
         teacher: keras.Model | None = None,
     ) -> None:

@@ -3,23 +3,23 @@
 import keras
 
 from bert_tf.examples.rows import Rows
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.options.finetuning.distillation import OF_TEACHER
 from bert_tf.tasks.task import Task
 from bert_tf.training import setup
 from bert_tf.training.distillation import teacher as teachers
 from bert_tf.training.distillation.objective import Distillation
-from bert_tf.training.finetuning.classifier_data import Labelled
+from bert_tf.training.finetuning.task_data import Labelled
 from bert_tf.training.step.objectives import Objective
 
 
 def objective_and_rows(
-    run: setup.Run[TextClassification], task: Task, train_set: Labelled, rows: Rows
+    run: setup.Run[TaskTraining], task: Task, train_set: Labelled, rows: Rows
 ) -> tuple[Objective, Rows]:
     """The task and its rows; with --teacher, also the teacher's answers to learn from.
 
     Args:
-      rows: of the training set, or of its first examples.
+      rows: of the training set.
 
     Raises:
       InputError: the output directory holds the answers of another teacher.
@@ -52,7 +52,7 @@ def objective_and_rows(
     return objective, rows
 
 
-def _frozen_model(run: setup.Run[TextClassification], teacher: teachers.Teacher) -> keras.Model:
+def _frozen_model(run: setup.Run[TaskTraining], teacher: teachers.Teacher) -> keras.Model:
     """The teacher on the devices of the run, to give its hidden states in each update."""
     assert isinstance(teacher, teachers.TrainedTeacher), "`Teacher.check` refuses others"
     with run.strategy.scope():

@@ -11,15 +11,15 @@ from typing import TypeVar
 from bert_tf.checkpoints import Checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.training.inputs import Inputs
 
-AnyClassification = TypeVar("AnyClassification", bound=TextClassification)
+AnyOptions = TypeVar("AnyOptions", bound=TaskTraining)
 
 _LAYER = re.compile(r"^encoder/layer_(\d+)/")
 
 
-def with_student_layers(inputs: Inputs[AnyClassification]) -> Inputs[AnyClassification]:
+def with_student_layers(inputs: Inputs[AnyOptions]) -> Inputs[AnyOptions]:
     """Inputs of a model that has the layers of --student_layers alone; prints which.
 
     Raises:

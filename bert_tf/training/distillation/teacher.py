@@ -18,7 +18,7 @@ from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows, Values
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.progress import Progress, status
 from bert_tf.tasks import registry
 from bert_tf.tasks.kinds.text_task import TextTask
@@ -42,7 +42,7 @@ class Teacher(abc.ABC):
     path: str
 
     @abc.abstractmethod
-    def check(self, task: Task, inputs: Inputs[TextClassification]) -> None:
+    def check(self, task: Task, inputs: Inputs[TaskTraining]) -> None:
         """Refuses a student that this teacher cannot teach.
 
         Raises:
@@ -57,7 +57,7 @@ class Teacher(abc.ABC):
 
         Args:
           task: the student's.
-          rows: of the examples, or of the first of them.
+          rows: of the examples.
         """
 
     @abc.abstractmethod
@@ -75,7 +75,7 @@ class TrainedTeacher(Teacher):
 
     directory: ModelDirectory
 
-    def check(self, task: Task, inputs: Inputs[TextClassification]) -> None:
+    def check(self, task: Task, inputs: Inputs[TaskTraining]) -> None:
         """See `Teacher`; to teach its hidden states it must also be of the student's width."""
         theirs = self.directory.metadata
         wanted = {"kind": task.kind, "labels": task.labels, "num_texts": task.num_texts}
@@ -94,7 +94,7 @@ class TrainedTeacher(Teacher):
                 "a teacher that was trained on the same task."
             )
 
-    def _differences_of_states(self, inputs: Inputs[TextClassification]) -> list[str]:
+    def _differences_of_states(self, inputs: Inputs[TaskTraining]) -> list[str]:
         config, found = self.directory.config, []
         if MEMBERS in self.directory.metadata.settings:
             found.append("--distillation_alpha_cos needs one model, and it is an ensemble")
@@ -124,7 +124,9 @@ class TrainedTeacher(Teacher):
         own = registry.of_model(metadata)
         assert own is not None, "`check` has compared the kinds"
         tokenizer = WordPieceTokenizer(self.directory.vocabulary, metadata.do_lower_case)
-        teacher_rows = own.encode(examples, tokenizer, metadata.max_seq_length)
+        rows_of = own.for_training().encode
+        teacher_rows = rows_of(examples, tokenizer, metadata.max_seq_length)
+        task.check_teacher_rows(rows, teacher_rows)
         with status("Loading the weights of the teacher"):
             predictor = Predictor(self.directory.build_model())
         logits = predictor.logits(teacher_rows, batch_size, "teacher")
@@ -139,7 +141,7 @@ class TrainedTeacher(Teacher):
 class ExportedTeacher(Teacher):
     """A SavedModel that `export.savedmodel` wrote: texts in, logits out."""
 
-    def check(self, task: Task, inputs: Inputs[TextClassification]) -> None:
+    def check(self, task: Task, inputs: Inputs[TaskTraining]) -> None:
         """See `Teacher`."""
         if not isinstance(task, TextTask):
             raise InputError(
@@ -220,7 +222,7 @@ def answered(
 
     Args:
       teacher_digest: what `Teacher.digest` gives.
-      rows: of the examples, or of the first of them, with labels.
+      rows: of the examples, with labels.
       directory: of the run.
 
     Raises:
@@ -230,7 +232,7 @@ def answered(
     key = hashlib.sha256(f"{teacher_digest} {rows.digest()}".encode()).hexdigest()
     found = _read(path, key, rows)
     if found is None:
-        found = teacher.features(task, examples[: len(rows)], rows, batch_size)
+        found = teacher.features(task, examples, rows, batch_size)
         _write(path, key, found)
     return dataclasses.replace(rows, labels={**rows.labels, **found})
 

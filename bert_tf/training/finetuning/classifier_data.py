@@ -1,70 +1,21 @@
-"""What `run_classifier.py` reads and checks before TensorFlow loads.
+"""What `run_classifier.py` reads before TensorFlow loads: the task, its labels, its files."""
 
-The files, the labels, the rows and the output directory, so that wrong input is refused at once.
-"""
-
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
-from bert_tf.checkpoints import model_directory
 from bert_tf.errors import InputError
-from bert_tf.examples import packing, readers
+from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
-from bert_tf.examples.rows import Rows
 from bert_tf.options import Classifier, TextClassification
 from bert_tf.tasks import registry, row_records, task_file
 from bert_tf.tasks.kinds import text_task
 from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.tasks.task import Task
-from bert_tf.text import vocab, wordpiece
-from bert_tf.training import inputs as run_inputs
-from bert_tf.training.distillation.student import with_student_layers
-from bert_tf.training.distillation.teacher import open_teacher
-from bert_tf.training.finetuning import ensembles, evaluation_schedule
-from bert_tf.training.frozen.metadata import with_frozen_layers
+from bert_tf.training.finetuning import ensembles, task_data
+from bert_tf.training.finetuning.task_data import Sets, TaskData
 from bert_tf.training.grid import search
-from bert_tf.training.inputs import Inputs
-
-
-@dataclasses.dataclass(frozen=True)
-class Labelled:
-    """A set of a split, encoded.
-
-    Attributes:
-      name: "" or, where a split has several sets, their name ("matched").
-      rows: of the examples, in the same order.
-    """
-
-    name: str
-    examples: Sequence[Example]
-    rows: Rows
-
-
-Splits = dict[str, list[Labelled]]
-Sets = Mapping[str, Sequence[tuple[str, Sequence[Example]]]]  # by split: names and examples
-AnyClassification = TypeVar("AnyClassification", bound=TextClassification)
 
 # Flags that say what the files of a user's own data are like.
 _OF_OWN_DATA = ("text_column", "text_b_column", "label_column", "id_column", "task_type")
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassifierData:
-    """What a run of `run_classifier.py` is made from, checked.
-
-    Attributes:
-      task: with its labels.
-      splits: from "train", "dev" or "test" to its sets, for what the options ask for.
-      directory: --output_dir, which need not be on disk yet.
-      main_metric: the metric that decides which weights are the best.
-    """
-
-    inputs: Inputs[TextClassification]
-    task: Task
-    splits: Splits
-    directory: model_directory.ModelDirectory
-    main_metric: str
 
 
 def main(options: Classifier) -> None:
@@ -74,9 +25,9 @@ def main(options: Classifier) -> None:
         return
     data = read(options)
 
-    from bert_tf.training.finetuning import classifier  # TensorFlow takes seconds to load
+    from bert_tf.training.finetuning import run  # TensorFlow takes seconds to load
 
-    classifier.run_on(data)
+    run.run_on(data)
 
 
 def _deciding_metric(options: Classifier) -> str:
@@ -84,33 +35,32 @@ def _deciding_metric(options: Classifier) -> str:
     return read(options).main_metric
 
 
-def read(options: Classifier) -> ClassifierData:
+def read(options: Classifier) -> TaskData:
     """Reads and checks what the options name.
 
     Raises:
       InputError: a file is missing or not as wanted, or the output directory is another run's.
     """
     task = _task(options).with_settings(options.task_settings)
-    inputs = _inputs(options)
+    inputs = task_data.check_inputs(options)
     task = _fitted(task, options) if options.do_train else _as_trained(task, options)
-    wanted = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
-    sets: dict[str, list[tuple[str, Sequence[Example]]]] = {}
-    for split in (split for split, is_used in wanted.items() if is_used):
+    sets: dict[str, Sequence[tuple[str, Sequence[Example]]]] = {}
+    for split in task_data.used_splits(options):
         if split != "train" or not options.has_records:
-            sets[split] = list(task.read(split, _data_dir(options)))
+            sets[split] = task.read(split, _data_dir(options))
         elif options.stream_records:
-            sets[split] = [("", row_records.FileExamples(task, _data_dir(options)))]
+            sets[split] = [("", _streamed(task, options))]
     counts = {split: sum(len(each) for _, each in named) for split, named in sets.items()}
     listed = ", ".join(f"{count:,} {split}" for split, count in counts.items())
     what = "your own" if task.is_own_data else f"task {task.name}"
     labels = f", {len(task.labels)} labels" if task.labels else ""
     print(f"Data: {what}, {listed} examples{labels}", flush=True)
-    return encode(inputs, task, sets)
+    return task_data.encode(inputs, *_weighted(task, sets, options.class_weights))
 
 
 def from_memory(
     options: TextClassification, task: Task, splits: Mapping[str, Sequence[Example]]
-) -> ClassifierData:
+) -> TaskData:
     """What `read` gives, from examples in memory.
 
     Args:
@@ -120,12 +70,13 @@ def from_memory(
     Raises:
       InputError: see `read`.
     """
-    inputs = _inputs(options)
+    inputs = task_data.check_inputs(options)
     task = task.with_settings(options.task_settings)
     if task.is_labelled:
         task = task.with_labels_of(splits["train"], "train")
         _check_labels(task, splits)
-    return encode(inputs, task, {split: [("", splits[split])] for split in splits})
+    sets = {split: [("", splits[split])] for split in splits}
+    return task_data.encode(inputs, *_weighted(task, sets, options.class_weights))
 
 
 def _check_labels(task: Task, splits: Mapping[str, Sequence[Example]]) -> None:
@@ -136,75 +87,6 @@ def _check_labels(task: Task, splits: Mapping[str, Sequence[Example]]) -> None:
                     f"{split}: label {sorted(unknown)[0]!r} of example {example.guid} is unknown; "
                     f"known from train: {', '.join(task.labels)}."
                 )
-
-
-def _inputs(options: AnyClassification) -> Inputs[AnyClassification]:
-    inputs = with_student_layers(run_inputs.check(options))
-    options.check_layers(inputs.config.num_hidden_layers)
-    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
-    return inputs
-
-
-def encode(
-    inputs: Inputs[TextClassification],
-    task: Task,
-    sets: Sets,
-) -> ClassifierData:
-    """Checks length and output directory, then tokenizes.
-
-    Args:
-      task: with its labels.
-      sets: from split to (name, examples) of its sets.
-
-    Raises:
-      InputError: the length does not fit, or the output directory is another run's.
-    """
-    options = inputs.options
-    packing.check_length(options.max_seq_length, inputs.config, task.shortest_row)
-    metadata = task.metadata(
-        do_lower_case=options.do_lower_case, max_seq_length=options.max_seq_length
-    )
-    metadata = with_frozen_layers(metadata, options, inputs.config)
-    metadata = ensembles.with_members(metadata, options)
-    if options.teacher:
-        open_teacher(options.teacher).check(task, inputs)
-    directory = run_inputs.prepare_directory(inputs, metadata)
-    main_metric = evaluation_schedule.deciding_metric(
-        options, directory.path, task.main_metric, (*task.metrics, "loss")
-    )
-    task, sets = _weighted(task, sets, options.class_weights)
-    tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
-    splits = {
-        split: [
-            Labelled(name, examples, task.encode(examples, tokenizer, options.max_seq_length))
-            for name, examples in named
-        ]
-        for split, named in sets.items()
-        if not (split == "train" and options.stream_records)
-    }
-    if options.do_train and options.has_records:
-        splits["train"] = [_in_records(inputs, task, tokenizer, sets)]
-    return ClassifierData(inputs, task, splits, directory, main_metric)
-
-
-def _in_records(
-    inputs: Inputs[TextClassification],
-    task: Task,
-    tokenizer: wordpiece.WordPieceTokenizer,
-    sets: Sets,
-) -> Labelled:
-    """The training set in records; its examples are not needed."""
-    options = inputs.options
-    directory = row_records.directory(options.output_dir)
-    if options.train_records:
-        length = options.max_seq_length
-        rows = row_records.given(directory, options.train_records, task, tokenizer, length)
-        return Labelled("", [], rows)
-    ((name, examples),) = sets["train"]
-    rows = row_records.of(
-        directory, task, examples, tokenizer, options.max_seq_length, options.max_train_examples
-    )
-    return Labelled(name, [], rows)
 
 
 def _weighted(task: Task, sets: Sets, class_weights: str | None) -> tuple[Task, Sets]:
@@ -249,7 +131,7 @@ def _data_dir(options: Classifier) -> str | None:
 
 def _columns(task: TextTask, options: Classifier) -> readers.Columns:
     """The columns of a user's own data by flags, or else by what the first file's header has."""
-    split = _used(task, options)[0]
+    split = next(split for split in task_data.used_splits(options) if split in task.files)
     path = task.path(split, options.data_dir)
     header = readers.read_header(readers.expand(path)[0])
     is_short = text_task.TEXT in header and text_task.TEXT_A not in header
@@ -278,12 +160,6 @@ def _columns(task: TextTask, options: Classifier) -> readers.Columns:
 _MEANINGS = {"text": "text", "text_b": "second text", "label": "label", "id": "ids"}
 
 
-def _used(task: Task, options: Classifier) -> list[str]:
-    """The splits that are read."""
-    flags = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
-    return [split for split in task.files if flags[split]]
-
-
 def _trained_kind(options: Classifier) -> str:
     """The kind of the model that is there; "classify" where there is none."""
     metadata = None if options.do_train else ensembles.trained_metadata(options)
@@ -300,8 +176,12 @@ def _fitted(task: Task, options: Classifier) -> Task:
         )
     if not (options.stream_records and task.needs_labels):
         return task if options.train_records else task.fitted(_data_dir(options))
-    examples = row_records.FileExamples(task, _data_dir(options))
+    examples = _streamed(task, options)
     return task.with_labels_of(examples, examples.pattern)
+
+
+def _streamed(task: Task, options: Classifier) -> row_records.FileExamples:
+    return row_records.FileExamples(task, _data_dir(options), options.max_train_examples)
 
 
 def _as_trained(task: Task, options: Classifier) -> Task:

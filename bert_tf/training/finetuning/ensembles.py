@@ -15,11 +15,11 @@ from bert_tf.checkpoints import ensembles, model_directory
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.tasks.task import Task, log_softmax
 
 
-def trained_metadata(options: TextClassification) -> ModelMetadata | None:
+def trained_metadata(options: TaskTraining) -> ModelMetadata | None:
     """What the model answers that a run without training uses.
 
     Returns:
@@ -35,7 +35,7 @@ def trained_metadata(options: TextClassification) -> ModelMetadata | None:
     return None
 
 
-def with_members(metadata: ModelMetadata, options: TextClassification) -> ModelMetadata:
+def with_members(metadata: ModelMetadata, options: TaskTraining) -> ModelMetadata:
     """The metadata with the members of --ensemble, or those of the ensemble in --output_dir.
 
     Raises:
@@ -53,12 +53,12 @@ def with_members(metadata: ModelMetadata, options: TextClassification) -> ModelM
 
 
 def _check_flags(metadata: ModelMetadata, member: ModelDirectory) -> None:
-    theirs = member.metadata
-    names = ("kind", "labels", "num_texts", "do_lower_case", "max_seq_length", "settings")
+    names = ("kind", "labels", "num_texts", "do_lower_case", "max_seq_length", "fixed_settings")
+    pairs = ((name, getattr(member.metadata, name), getattr(metadata, name)) for name in names)
     differences = [
-        f"{name} is {getattr(theirs, name)!r} there and {getattr(metadata, name)!r} here"
-        for name in names
-        if getattr(theirs, name) != getattr(metadata, name)
+        f"{name.removeprefix('fixed_')} is {theirs!r} there and {ours!r} here"
+        for name, theirs, ours in pairs
+        if theirs != ours
     ]
     if differences:
         raise InputError(
@@ -67,7 +67,7 @@ def _check_flags(metadata: ModelMetadata, member: ModelDirectory) -> None:
         )
 
 
-def write(options: TextClassification, directory: ModelDirectory) -> None:
+def write(options: TaskTraining, directory: ModelDirectory) -> None:
     """Makes --output_dir the ensemble of --ensemble, unless it is that already."""
     is_there = model_directory.read_metadata(directory.path)
     if not options.ensemble_members or has_predictions(options) or is_there:
@@ -78,12 +78,12 @@ def write(options: TextClassification, directory: ModelDirectory) -> None:
     print(f"Ensemble of {len(members)} models in {directory.path}: {paths}", flush=True)
 
 
-def has_predictions(options: TextClassification) -> bool:
+def has_predictions(options: TaskTraining) -> bool:
     """Whether a directory of --ensemble takes part with its prediction files."""
     return len(_models(options)) < len(options.ensemble_members)
 
 
-def _models(options: TextClassification) -> list[str]:
+def _models(options: TaskTraining) -> list[str]:
     """The directories of --ensemble that take part with their models.
 
     Raises:
@@ -109,7 +109,7 @@ def _has_predictions_alone(path: str) -> bool:
     return not has_weights and os.path.isfile(os.path.join(path, "test_results.tsv"))
 
 
-def new_model(options: TextClassification) -> Any:
+def new_model(options: TaskTraining) -> Any:
     """The models of --ensemble as one, in memory."""
     from bert_tf.modeling.ensemble import EnsembleModel  # TensorFlow takes seconds to load
 
@@ -119,7 +119,7 @@ def new_model(options: TextClassification) -> Any:
 
 
 def with_predictions(
-    options: TextClassification, task: Task, suffix: str, logits: Sequence[np.ndarray]
+    options: TaskTraining, task: Task, suffix: str, logits: Sequence[np.ndarray]
 ) -> Sequence[np.ndarray]:
     """Logits of the mean of the models and of the prediction files of --ensemble.
 

@@ -8,11 +8,12 @@ from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.frozen_layers import FROZEN_LAYERS
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
+from bert_tf.options.finetuning.feature_based import FeatureBased
 
 
 def with_frozen_layers(
-    metadata: ModelMetadata, options: TextClassification, config: BertConfig
+    metadata: ModelMetadata, options: TaskTraining, config: BertConfig
 ) -> ModelMetadata:
     """The metadata with the layers of --feature_based, or those of the model in --output_dir.
 
@@ -22,7 +23,9 @@ def with_frozen_layers(
     Raises:
       InputError: the task has no such model, or the encoder too few layers.
     """
-    wanted, units = options.feature_based or "", options.lstm_units
+    wanted, units = "", 0
+    if isinstance(options, FeatureBased):
+        wanted, units = options.feature_based or "", options.lstm_units
     if not (wanted or options.do_train):
         there = model_directory.read_metadata(options.output_dir)
         wanted, units = (there.feature_based, there.lstm_units) if there else ("", 0)

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 
 from bert_tf.examples.rows import Rows
-from bert_tf.options import TextClassification
+from bert_tf.options import TaskTraining
 from bert_tf.training import setup
-from bert_tf.training.finetuning.classifier_data import Labelled
+from bert_tf.training.finetuning.task_data import Labelled
 from bert_tf.training.frozen.cached_rows import VectorCache
 from bert_tf.training.resume import completion
 
@@ -17,7 +17,7 @@ _DIRECTORY = "layer_vectors"
 
 @contextlib.contextmanager
 def with_vectors(
-    run: setup.Run[TextClassification], rows: Rows, dev: Sequence[Labelled]
+    run: setup.Run[TaskTraining], rows: Rows, dev: Sequence[Labelled]
 ) -> Iterator[tuple[Rows, Sequence[Labelled]]]:
     """Yields the rows of a run as its model reads them, in training and in evaluation.
 

@@ -104,36 +104,6 @@ class Pretraining:
         }
 
 
-class Spans:
-    """The first and the last token of an answer."""
-
-    identity: dict[str, Any] = {}
-    reads_hidden_states = False
-    losses: tuple[str, ...] = ("loss",)
-
-    def without_effect(self, num_layers: int) -> tuple[str, ...]:
-        """What adds the same number to the logits of all tokens: it cancels in their softmax."""
-        return "span/bias", f"layer_{num_layers - 1}/output_layer_norm/beta"
-
-    def prepare(self, batch: Batch) -> Batch:
-        return batch
-
-    def counts(self, batch: Batch) -> dict[str, tf.Tensor]:
-        return {"loss": _total_weight(batch)}
-
-    def measure(self, outputs: dict[str, tf.Tensor], batch: Batch) -> dict[str, SumAndCount]:
-        starts = batch[features.START_POSITIONS.name]
-        ends = batch[features.END_POSITIONS.name]
-        weights = batch.get(features.EXAMPLE_WEIGHTS.name)
-        logits = outputs["start_logits"], outputs["end_logits"]
-        both = _hits(logits[0], starts) * _hits(logits[1], ends)
-        both = both if weights is None else both * weights
-        return {
-            "loss": losses.span(*logits, starts, ends, weights),
-            "exact_spans": (tf.reduce_sum(both), _total_weight(batch)),
-        }
-
-
 def restored_text(batch: Batch) -> tf.Tensor:
     """The word ids before masking, int32 [B T]; a batch without labels was never masked."""
     word_ids = batch[features.WORD_IDS.name]
@@ -176,12 +146,6 @@ def _num_rows(batch: Batch) -> tf.Tensor:
     return tf.cast(tf.shape(batch[features.WORD_IDS.name])[0], tf.float32)
 
 
-def _total_weight(batch: Batch) -> tf.Tensor:
-    """The sum of the rows' weights; without any, their number."""
-    weights = batch.get(features.EXAMPLE_WEIGHTS.name)
-    return _num_rows(batch) if weights is None else tf.reduce_sum(weights)
-
-
 def _hits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """1.0 where the highest logit is the label's, shape of `labels`."""
     hits = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), labels)
@@ -189,4 +153,3 @@ def _hits(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 
 
 PRETRAINING = {name: Pretraining(choice) for name, choice in PRETRAINING_OBJECTIVES.items()}
-SPANS = Spans()

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.examples.labelled import ChoiceExample, TextExample, TokenExample
-from bert_tf.examples.spans import Answer, SpanExample
+from bert_tf.examples.labelled import Answer, ChoiceExample, SpanExample, TextExample, TokenExample
 from bert_tf.tasks.evaluation import Part
 from bert_tf.tasks.scoring import details
 from bert_tf.tasks.squad import Candidate, Prediction

@@ -96,12 +96,12 @@ def test_batches_name_their_rows_and_give_every_logit_by_name():
     model, data = models.SpanModel(CONFIG), rows()
     seen = []
     for indices, outputs in Predictor(model).batches(data, 5):
-        assert outputs.keys() == {"start_logits", "end_logits"}
+        assert outputs.keys() == {"logits"}
         seen += indices.tolist()
         for place, row in enumerate(indices):
             wanted = model(data.batch([row]))
             length = data.lengths[row]
             for name, value in outputs.items():
-                np.testing.assert_allclose(value[place, :length], wanted[name][0], atol=1e-4)
+                np.testing.assert_allclose(value[place, :, :length], wanted[name][0], atol=1e-4)
     assert sorted(seen) == list(range(NUM_ROWS))
     assert data.lengths[seen[0]] == max(data.lengths)

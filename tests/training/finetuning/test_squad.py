@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from bert_tf import options
 from bert_tf.config import BertConfig
+from bert_tf.examples.readers import SquadLayout
 from bert_tf.modeling import losses, models
-from bert_tf.training.finetuning import squad
-from bert_tf.training.step import objectives
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
+from bert_tf.training.finetuning import squad_data
 
 CONFIG = BertConfig(
     vocab_size=13,
@@ -65,7 +66,7 @@ def given(tmp_path):
 
 
 def test_evaluated_later_the_scores_are_those_of_the_training(given, tmp_path, capsys):
-    squad.run(given)
+    squad_data.main(given)
     weights = tf.train.load_checkpoint(str(tmp_path / "out" / "last" / "bert_model.ckpt"))
     assert not weights.get_tensor("cls/squad/output_bias").any()  # has no effect, stays as it was
     assert weights.get_tensor("cls/squad/output_weights").any()
@@ -87,9 +88,9 @@ def test_evaluated_later_the_scores_are_those_of_the_training(given, tmp_path, c
     assert "Exact match" in report
 
     results.unlink()
-    squad.run(dataclasses.replace(given, do_train=False, do_predict=False))
+    squad_data.main(dataclasses.replace(given, do_train=False, do_predict=False))
     assert results.read_text() == trained
-    squad.run(given)  # complete: nothing is trained, everything is answered again
+    squad_data.main(given)  # complete: nothing is trained, everything is answered again
     assert results.read_text() == trained
     assert "complete after step 4" in capsys.readouterr().out
 
@@ -105,10 +106,11 @@ def test_weights_without_effect_on_the_loss_are_not_trained():
 
     def loss():
         outputs = model(batch)
-        return losses.span(outputs["start_logits"], outputs["end_logits"], positions, positions)[0]
+        return losses.span(*tf.unstack(outputs["logits"], axis=1), positions, positions)[0]
 
     before = loss()
-    ends = objectives.SPANS.without_effect(CONFIG.num_hidden_layers)
+    task = QuestionAnswering.new(SquadLayout())
+    ends = task.without_effect(CONFIG.num_hidden_layers)
     changed = [v for v in model.trainable_variables if v.path.endswith(ends)]
     assert len(changed) == len(ends) == 2
     for variable in changed:

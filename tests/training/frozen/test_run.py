@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import checkpoints, options
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.modeling.encoder import Encoder
-from bert_tf.training.finetuning import classifier
+from bert_tf.training.finetuning import classifier_data
 from bert_tf.training.frozen import cached_rows
 from tests.checkpoints import samples
 from tests.modeling import harness
@@ -72,7 +72,7 @@ def test_training_evaluation_and_prediction(given, monkeypatch):
         write(self, path, rows, *arguments)
 
     monkeypatch.setattr(cached_rows.VectorCache, "_write", counted)
-    classifier.run(training)
+    classifier_data.main(training)
     assert passes == [3, 5]  # once each, in two epochs
     output = pathlib.Path(training.output_dir)
     assert not (output / "training" / "layer_vectors").exists()
@@ -88,7 +88,7 @@ def test_training_evaluation_and_prediction(given, monkeypatch):
     assert np.abs(trained["tagger/layer_mix/mix"]).max() > 0.01
 
     # Without the flags, and with the encoder in place of the vectors.
-    classifier.run(given())
+    classifier_data.main(given())
     for name, value in scores(training).items():
         np.testing.assert_allclose(value, of_training[name], rtol=0, atol=2e-6)
     assert passes == [3, 5]

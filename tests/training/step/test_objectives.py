@@ -5,14 +5,17 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import features
-from bert_tf.examples.readers import Columns, TextLayout
+from bert_tf.examples.readers import Columns, SquadLayout, TextLayout
 from bert_tf.modeling import dropout, models
 from bert_tf.tasks import registry
 from bert_tf.tasks.kinds.choice import Choice
 from bert_tf.tasks.kinds.multi_label import MultiLabel
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.training.step import objectives
 from tests.modeling import harness
+
+SPANS = QuestionAnswering.new(SquadLayout())
 
 # Logits are logarithms of probabilities, so that a loss is the sum of -log of those named.
 ROWS_3 = {features.WORD_IDS.name: np.zeros((3, 5), np.int32)}
@@ -84,16 +87,15 @@ def test_regression():
 
 
 def test_spans():
-    outputs = {
-        "start_logits": log([0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.6, 0.2, 0.2]),
-        "end_logits": log([0.1, 0.2, 0.7], [0.1, 0.7, 0.2], [0.3, 0.2, 0.5]),
-    }
+    starts = log([0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.6, 0.2, 0.2])
+    ends = log([0.1, 0.2, 0.7], [0.1, 0.7, 0.2], [0.3, 0.2, 0.5])
+    outputs = {"logits": np.stack([starts, ends], axis=1)}
     batch = ROWS_3 | {
         features.START_POSITIONS.name: np.array([0, 1, 2], np.int32),
         features.END_POSITIONS.name: np.array([2, 2, 2], np.int32),
     }
     # Half of the sum of both cross-entropies; start and end are both right in the first row only.
-    assert values(objectives.SPANS.measure(outputs, batch)) == close(
+    assert values(SPANS.measure(outputs, batch)) == close(
         loss=(-np.log(0.5 * 0.7 * 0.8 * 0.2 * 0.2 * 0.5) / 2, 3), exact_spans=(1, 3)
     )
 
@@ -278,8 +280,8 @@ KINDS = {
         | {features.EXAMPLE_WEIGHTS.name: np.array([2.0, 0.0, 0.5], np.float32)},
     ),
     "spans": (
-        objectives.SPANS,
-        {"start_logits": np.zeros((3, 5), np.float32), "end_logits": np.zeros((3, 5), np.float32)},
+        SPANS,
+        {"logits": np.zeros((3, 2, 5), np.float32)},
         ROWS_3
         | {features.START_POSITIONS.name: np.zeros(3, np.int32)}
         | {features.END_POSITIONS.name: np.zeros(3, np.int32)},
@@ -308,8 +310,8 @@ def test_a_weight_of_a_window_counts_like_windows_of_its_number():
         names = features.START_POSITIONS.name, features.END_POSITIONS.name
         batch = {name: tf.constant(x[rows]) for name, x in zip(names, positions, strict=True)}
         batch |= {features.WORD_IDS.name: tf.zeros([len(rows), 5], tf.int32), **more}
-        outputs = {"start_logits": logits[0][rows], "end_logits": logits[1][rows]}
-        found = objectives.SPANS.measure(outputs, batch), objectives.SPANS.counts(batch)
+        outputs = {"logits": np.stack([logits[0][rows], logits[1][rows]], axis=1)}
+        found = SPANS.measure(outputs, batch), SPANS.counts(batch)
         return tf.nest.map_structure(float, found)
 
     weights = {features.EXAMPLE_WEIGHTS.name: tf.constant([1.0, 0.0, 2.0])}
