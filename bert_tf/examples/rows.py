@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -148,6 +149,29 @@ class Rows:
             num_sequences = int(sizes.sum())
         labels = {name: values[:num_rows] for name, values in self.labels.items()}
         return Rows(self.word_ids[:num_sequences], self.type_ids[:num_sequences], labels, sizes)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Rows]") -> "Rows":
+        """The rows of all parts, one part after the other; without weight, a row has 1."""
+        names = dict.fromkeys(name for part in parts for name in part.labels)
+        ones = features.EXAMPLE_WEIGHTS.name
+        labels: dict[str, Values] = {}
+        for name in names:
+            values = [
+                np.ones(len(part), np.float32)
+                if name == ones and name not in part.labels
+                else part.labels[name]
+                for part in parts
+            ]
+            is_array = isinstance(values[0], np.ndarray)
+            labels[name] = np.concatenate(values) if is_array else list(itertools.chain(*values))
+        sizes = [part.group_sizes for part in parts if part.group_sizes is not None]
+        return Rows(
+            list(itertools.chain(*(part.word_ids for part in parts))),
+            list(itertools.chain(*(part.type_ids for part in parts))),
+            labels,
+            np.concatenate(sizes) if sizes else None,
+        )
 
     def without_labels(self) -> "Rows":
         """The same rows to predict on."""

@@ -73,17 +73,27 @@ def max_context(
     the earlier window wins a tie.
 
     Args:
-      starts, lengths: [W], tokens of the context that each window holds.
+      starts, lengths: [W], the first token of the context that each window holds, and how many.
+        Both starts and ends ascend.
       num_tokens: in the context.
 
     Returns:
       [num_tokens], index of the window.
     """
-    tokens = np.arange(num_tokens)
-    left = tokens - np.asarray(starts)[:, None]  # [W num_tokens]
-    right = np.asarray(lengths)[:, None] - 1 - left
-    score = np.minimum(left, right) + 0.01 * np.asarray(lengths)[:, None]
-    return np.where((left >= 0) & (right >= 0), score, -np.inf).argmax(axis=0)
+    tokens, start, length = np.arange(num_tokens), np.asarray(starts), np.asarray(lengths)
+    # Only the few windows that hold a token are compared: all of them would take memory and time
+    # that grow with the square of a long context.
+    first = np.searchsorted(start + length, tokens, side="right")
+    last = np.searchsorted(start, tokens, side="right") - 1
+    best, best_score = first, np.full(num_tokens, -np.inf)
+    for number in range(int((last - first).max(initial=-1)) + 1):
+        window = np.minimum(first + number, last)
+        left = tokens - start[window]
+        score = np.minimum(left, length[window] - 1 - left) + 0.01 * length[window]
+        is_better = score > best_score
+        best = np.where(is_better, window, best)
+        best_score = np.where(is_better, score, best_score)
+    return best
 
 
 def token_span(offsets: npt.NDArray[np.int32], start: int, end: int) -> tuple[int, int] | None:

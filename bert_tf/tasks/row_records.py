@@ -1,12 +1,9 @@
 """A task's training set as records: encoded once, then read back batch by batch."""
 
-import contextlib
 import functools
 import hashlib
-import io
 import itertools
 import json
-import multiprocessing
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -15,19 +12,13 @@ from bert_tf import features, files
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
-from bert_tf.examples.rows import Rows
-from bert_tf.progress import Progress, status
-from bert_tf.records.build.workers import Workers
+from bert_tf.progress import status
 from bert_tf.records.rows import write
 from bert_tf.records.rows.read import RecordRows
-from bert_tf.records.rows.write import Encoded
+from bert_tf.tasks import encoding
 from bert_tf.tasks.kinds.text_task import TextTask
 from bert_tf.tasks.task import Task
 from bert_tf.text.wordpiece import WordPieceTokenizer
-
-# Fewer examples are encoded before worker processes have started.
-_MIN_FOR_WORKERS = 20_000
-_PER_TASK = 1000
 
 
 class FileExamples(Sequence[Example]):
@@ -105,7 +96,7 @@ def of(
     if rows:
         print(f"Records: {directory}, {len(rows):,} rows from before", flush=True)
         return rows
-    parts = _encoded(task, examples, tokenizer, max_seq_length)
+    parts = encoding.records(task, examples, tokenizer, max_seq_length)
     with files.disk_full_explained(directory, lambda: "No records are left. Make room."):
         write.write(directory, parts, made_from=made_from, max_seq_length=max_seq_length)
     rows = RecordRows.open(directory, made_from)
@@ -170,43 +161,3 @@ def _size_and_digest(examples: Iterable[Example]) -> tuple[int, str]:
     for number, example in enumerate(examples, start=1):  # noqa: B007  read after the loop
         digest.update(repr(example).encode())
     return number, digest.hexdigest()
-
-
-class _Encoder:
-    """What each worker process does."""
-
-    def __init__(self, task: Task, tokenizer: WordPieceTokenizer, max_seq_length: int) -> None:
-        self._task, self._tokenizer, self._length = task, tokenizer, max_seq_length
-
-    def encode(self, examples: Sequence[Example]) -> tuple[Rows, Encoded]:
-        """Some examples as rows, and these as records."""
-        with contextlib.ExitStack() as stack:
-            if multiprocessing.parent_process():  # which shows the progress of all
-                stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-                stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-            rows = self._task.encode(examples, self._tokenizer, self._length)
-        return rows, write.encode(rows, self._length)
-
-
-def _encoded(
-    task: Task, examples: Sequence[Example], tokenizer: WordPieceTokenizer, max_seq_length: int
-) -> Iterator[tuple[Rows, Encoded]]:
-    """The rows of the examples, in order; many are encoded in worker processes."""
-    is_large = len(examples) >= _MIN_FOR_WORKERS
-    num_workers = len(os.sched_getaffinity(0)) if is_large else 1
-    size = _PER_TASK if is_large else max(1, len(examples))
-    tasks = ((part,) for part in _parts(examples, size))
-    with (
-        Workers(num_workers, _Encoder, task, tokenizer, max_seq_length) as workers,
-        Progress("write records", len(examples), "examples", has_last_line=False) as progress,
-    ):
-        for part in workers.run("encode", tasks):
-            yield part
-            progress.advance(min(size, len(examples)))
-
-
-def _parts(examples: Iterable[Example], size: int) -> Iterator[list[Example]]:
-    """The examples in lists of `size`."""
-    rest = iter(examples)
-    while part := list(itertools.islice(rest, size)):
-        yield part

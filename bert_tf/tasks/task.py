@@ -305,6 +305,11 @@ class Task(abc.ABC, Generic[AnyExample]):
         """The least --max_seq_length: special tokens and one token of each text."""
         return 1 + 2 * self.num_texts
 
+    @property
+    def encodes_silently(self) -> bool:
+        """Whether `encode` prints nothing but progress, so that worker processes can call it."""
+        return True
+
     @abc.abstractmethod
     def encode(
         self, examples: Sequence[AnyExample], tokenizer: WordPieceTokenizer, max_seq_length: int

@@ -77,3 +77,16 @@ def test_hidden_states():
     ]
     np.testing.assert_allclose(total, sum(wanted), rtol=1e-5)
     assert count == 4.0
+
+
+def test_spans():
+    logits, teacher = normal(B, 2, T), normal(B, 2, T, seed=2)
+    mask = np.array([[1, 1, 1], [1, 1, 0]], np.int32)
+    logits[1, :, 2] = layer.MASKED  # as the model gives it; the teacher's is anything
+    total, count = distillation_losses.spans(logits, teacher, mask, TEMPERATURE, WEIGHTS)
+    wanted = [
+        np.mean([divergence(logits[b, i, :size], teacher[b, i, :size]) for i in range(2)])
+        for b, size in enumerate((3, 2))
+    ]
+    np.testing.assert_allclose(total, np.dot(wanted, WEIGHTS), rtol=1e-5)
+    assert count == 3.5

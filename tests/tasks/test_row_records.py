@@ -1,12 +1,13 @@
 """The records of a training set are made once, and hold what `Task.encode` makes in memory."""
 
+import dataclasses
 import os
 
 import numpy as np
 import pytest
 
 from bert_tf.examples.labelled import TextExample
-from bert_tf.tasks import registry, row_records
+from bert_tf.tasks import encoding, registry, row_records
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -16,19 +17,18 @@ EXAMPLES = [
     for number in range(17)
 ]
 LENGTH = 11
+TOKENIZER = WordPieceTokenizer(Vocabulary(TOKENS), do_lower_case=True)
+TASK = registry.get("tsv").with_num_texts(1).with_labels("xyz", 1)
 
 
 @pytest.fixture
 def made(tmp_path, capsys):
-    """`made(examples, **settings)`: (rows in records, what was printed, the same in memory)."""
-    tokenizer = WordPieceTokenizer(Vocabulary(TOKENS), do_lower_case=True)
-    task = registry.get("tsv").with_num_texts(1).with_labels("xyz", 1)
+    """`made(examples)`: (rows in records, what was printed, the same in memory)."""
 
-    def make(examples=EXAMPLES, **settings):
-        found = row_records.of(
-            str(tmp_path / "train_records"), task, examples, tokenizer, LENGTH, **settings
-        )
-        return found, capsys.readouterr().out, task.encode(examples, tokenizer, LENGTH)
+    def make(examples=EXAMPLES):
+        directory = str(tmp_path / "train_records")
+        found = row_records.of(directory, TASK, examples, TOKENIZER, LENGTH)
+        return found, capsys.readouterr().out, TASK.encode(list(examples), TOKENIZER, LENGTH)
 
     return make
 
@@ -58,17 +58,24 @@ def test_other_data_replaces_the_records(made):
     assert_same(found, wanted)
 
 
-def test_only_the_first_rows_are_kept(made):
-    found, _, wanted = made(max_rows=5)
-    assert_same(found, wanted.head(5))
+def test_a_stream_of_examples_may_end_early(made, tmp_path):
+    (tmp_path / "train.tsv").write_text("text_a\tlabel\n" + "a\tx\nb\ty\nc\tz\n")
+    task = registry.get("tsv").with_labels("xyz", 1)
+    examples = row_records.FileExamples(task, str(tmp_path), 2)
+    assert [each.text_a for each in examples] == ["a", "b"]
+    assert len(examples) == 2
+    found, _, _ = made(examples)
+    assert len(found) == 2
 
 
 def test_large_sets_are_encoded_in_worker_processes(made, monkeypatch):
-    monkeypatch.setattr(row_records, "_MIN_FOR_WORKERS", 10)
-    monkeypatch.setattr(row_records, "_PER_TASK", 3)
+    monkeypatch.setattr(encoding, "_MIN_FOR_WORKERS", 10)
+    monkeypatch.setattr(encoding, "_PER_TASK", 3)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    found, _, wanted = made(max_rows=14)
-    assert_same(found, wanted.head(14))
+    weighted = [*EXAMPLES[:14], dataclasses.replace(EXAMPLES[14], weight=2.0)]
+    found, _, wanted = made(weighted)
+    assert_same(found, wanted)
+    assert_same(encoding.rows(TASK, weighted, TOKENIZER, LENGTH), wanted)
 
 
 def test_every_process_of_a_run_has_records_of_its_own(monkeypatch):

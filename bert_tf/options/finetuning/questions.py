@@ -81,8 +81,11 @@ class QuestionAnswering(TaskTraining, GridSearch):
         values = super().filled_in(given)
         if values.get("do_train"):
             return values
-        paths = [values.get("output_dir") or "", *(values.get("ensemble") or "").split(",")]
-        return next(filter(None, map(_remembered, paths)), {}) | values
+        if found := _remembered(values.get("output_dir") or ""):
+            return found | values
+        found = _remembered((values.get("ensemble") or "").split(",")[0])
+        found.pop("null_score_diff_threshold", None)  # each member has its own
+        return found | values
 
 
 def _remembered(directory: str) -> dict[str, Any]:

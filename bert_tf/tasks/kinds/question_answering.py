@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -279,7 +279,7 @@ class QuestionAnswering(Task[SpanExample]):
             found = {name.replace("best", "highest"): x for name, x in highest.items()}
             threshold = self.null_score_diff_threshold
             if threshold is None:
-                threshold = _best_threshold(highest["best_f1_thresh"], odds.values())
+                threshold = squad_metrics.threshold_to_keep(examples, best, odds)
             found[THRESHOLD] = threshold
             predictions = [each.at_threshold(threshold) for each in predictions]
         texts = {name: each.text for name, each in _by_id(examples, predictions).items()}
@@ -323,12 +323,3 @@ def _by_id(
         example.question_id: prediction
         for example, prediction in zip(examples, predictions, strict=True)
     }
-
-
-def _best_threshold(found: float, odds: Collection[float]) -> float:
-    """The threshold that gives the best F1.
-
-    The official script says 0 where it is best to answer nothing. A threshold that does so is below
-    all `odds`.
-    """
-    return min(odds) - 1.0 if found == 0.0 and 0.0 not in odds else found

@@ -61,6 +61,10 @@ class Tagging(Task[TokenExample]):
     def labels_of(self, example: TokenExample) -> Iterable[str]:
         return example.tags or ()
 
+    @property
+    def encodes_silently(self) -> bool:
+        return False
+
     def encode(
         self, examples: Sequence[TokenExample], tokenizer: WordPieceTokenizer, max_seq_length: int
     ) -> Rows:

@@ -87,6 +87,10 @@ class TextTask(Task[TextExample]):
         )
         return dataclasses.replace(self, windows=windows)
 
+    @property
+    def encodes_silently(self) -> bool:
+        return self.windows is None
+
     def encode(
         self, examples: Sequence[TextExample], tokenizer: WordPieceTokenizer, max_seq_length: int
     ) -> Rows:

@@ -14,7 +14,7 @@ null_odds.json, as released.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -79,9 +79,9 @@ def _use_trained(given: TaskData, strategy: tf.distribute.Strategy) -> None:
     if results:
         finetune.write_results(options.output_dir, results)
         evaluation_file.write(options.output_dir, weights.step, found)  # the best come last
+    if best := found.metrics if is_evaluated else scores.best:
+        model.task = _with_settings_found(task, best, options.output_dir)
     if options.do_predict:
-        if options.do_train and scores.best:
-            model.task = task.with_settings(task.settings | task.settings_found(scores.best))
         scored = data["dev"] if options.do_eval else []
         _predict(model, data["test"], options, scored)
 
@@ -97,8 +97,17 @@ def _train(run: setup.Run[TaskTraining], given: TaskData) -> dict[str, float]:
         objective, rows = objective_and_rows(run, task, train_set, rows)
         scores = finetune.train(run, rows, objective, given.main_metric, evaluate)
     if run.is_chief and scores.best:
-        model_directory.remember(options.output_dir, task.settings_found(scores.best))
+        _with_settings_found(task, scores.best, options.output_dir)
     return scores.results(task.result_prefix)
+
+
+def _with_settings_found(task: Task, scores: Mapping[str, float], directory: str) -> Task:
+    """The task with the settings that the scores tell; a model directory remembers them."""
+    if not (found := task.settings_found(scores)):
+        return task
+    if model_directory.read_metadata(directory):
+        model_directory.remember(directory, found)
+    return task.with_settings({**task.settings, **found})
 
 
 class _Model:

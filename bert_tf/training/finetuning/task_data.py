@@ -14,7 +14,7 @@ from bert_tf.examples import packing
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows
 from bert_tf.options import TaskTraining
-from bert_tf.tasks import row_records
+from bert_tf.tasks import encoding, row_records
 from bert_tf.tasks.task import Task
 from bert_tf.text import vocab, wordpiece
 from bert_tf.training import inputs as run_inputs
@@ -140,7 +140,7 @@ def _training_set(
         examples = examples[: options.max_train_examples]
     if options.stream_records:
         return Labelled(name, [], row_records.of(directory, task, examples, tokenizer, length))
-    rows = task.encode(examples, tokenizer, length)
+    rows = encoding.rows(task, examples, tokenizer, length)
     if not len(rows):
         raise InputError(
             f"None of the {len(examples):,} training examples gives a row to train on. A longer "
