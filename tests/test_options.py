@@ -105,7 +105,7 @@ RELEASED = {
         "max_answer_length": 30,
         "verbose_logging": False,
         "version_2_with_negative": False,
-        "null_score_diff_threshold": 0.0,
+        "null_score_diff_threshold": None,  # released: 0, without a search for the best
     },
     "run_pretraining.py": TRAINING
     | {

@@ -25,7 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Optimization": (
         *("num_warmup_steps", "warmup_proportion", "lr_schedule", "lr_power", "lr_end_ratio"),
         *("optimizer", "weight_decay_rate", "adam_bias_correction", "max_grad_norm"),
-        *("random_seed", "max_train_examples"),
+        *("random_seed", "max_train_examples", "unanswerable_window_rate"),
     ),
     "Small data sets": (
         *("recipe", "layer_lr_decay", "reinit_layers", "freeze_layers", "weight_decay_to_start"),

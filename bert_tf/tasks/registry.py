@@ -20,7 +20,8 @@ from bert_tf.tasks.data_sets import choices, entities, glue, languages
 from bert_tf.tasks.kinds.classification import Classification
 from bert_tf.tasks.kinds.regression import Regression
 from bert_tf.tasks.kinds.text_task import LABEL, TEXT_A, TextTask
-from bert_tf.tasks.task import OWN_FILES, Task
+from bert_tf.tasks.set_files import OWN_FILES
+from bert_tf.tasks.task import Task
 
 # Kinds of models that a task trains.
 KINDS = tuple(kind.name for kind in kinds.KINDS.values() if kind.task)

@@ -25,20 +25,13 @@ from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
 from bert_tf.examples.rows import Rows, Values
 from bert_tf.flagging import as_text
+from bert_tf.tasks import set_files
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
 AnyExample = TypeVar("AnyExample", bound=Example)
 Batch = dict[str, Any]  # of tensors, by the names of `features`
 SumAndCount = tuple[Any, Any]  # float32 scalars
-
-Files = Mapping[str, Mapping[str, str | tuple[str, ...]]]
-ONE_FILE: Files = {split: {"": f"{split}.tsv"} for split in ("train", "dev", "test")}
-# The files of a user's own data in a directory, the first that is there.
-OWN_FILES: Files = {
-    split: {"": tuple(f"{name}{ending}" for name in names for ending in readers.ENDINGS)}
-    for split, names in (("train", ["train"]), ("dev", ["dev", "validation"]), ("test", ["test"]))
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +62,7 @@ class Task(abc.ABC, Generic[AnyExample]):
     layout: readers.Layout[AnyExample]
     metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    files: Files = dataclasses.field(default_factory=lambda: ONE_FILE)
+    files: set_files.Files = dataclasses.field(default_factory=lambda: set_files.ONE_FILE)
     is_own_data: bool = False
     label_weights: tuple[float, ...] = ()
 
@@ -132,33 +125,13 @@ class Task(abc.ABC, Generic[AnyExample]):
                     is_quiet=is_quiet,
                 ),
             )
-            for set_name in self._sets_there(split, data_dir)
+            for set_name in set_files.sets_there(self.files[split], split, data_dir)
         ]
         return [each for each in found if each[1]]  # a file of several sets may lack some
 
     def path(self, split: str, data_dir: str | None, set_name: str = "") -> str:
         """The file of a set; see `read`."""
-        names = _names(self.files[split][set_name])
-        return names[0] if data_dir is None else readers.find_file(data_dir, *names)
-
-    def _sets_there(self, split: str, data_dir: str | None) -> list[str]:
-        """The sets of a split that have a file; says which have none. All, if none has one."""
-        sets = self.files[split]
-        if data_dir is None or len(sets) == 1:
-            return list(sets)
-        there = [
-            set_name
-            for set_name, names in sets.items()
-            if any(readers.file_in(data_dir, name) for name in _names(names))
-        ]
-        if there and len(there) < len(sets):
-            missing = [_names(sets[name])[0] for name in sets if name not in there]
-            print(
-                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in "
-                f"--data_dir={data_dir}: {split} is {', '.join(there)} alone.",
-                flush=True,
-            )
-        return there or list(sets)
+        return set_files.path(self.files[split][set_name], data_dir)
 
     @property
     @abc.abstractmethod
@@ -409,10 +382,6 @@ class Task(abc.ABC, Generic[AnyExample]):
           suffix: of the files' names: "_" and the set's name, or "".
           rows, logits: see `evaluate`.
         """
-
-
-def _names(names: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else names
 
 
 def weights_of(examples: Sequence[Example]) -> dict[str, Values]:

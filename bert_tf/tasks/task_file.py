@@ -21,7 +21,8 @@ from bert_tf.examples.readers import Columns, tag_schemes
 from bert_tf.examples.readers.delimited import DIALECT, Dialect
 from bert_tf.tasks import metrics
 from bert_tf.tasks.kinds.class_weights import BALANCED
-from bert_tf.tasks.task import OWN_FILES, Task
+from bert_tf.tasks.set_files import OWN_FILES
+from bert_tf.tasks.task import Task
 
 SPLITS = ("train", "dev", "test")
 # CoNLL files have no ending of their own.

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from bert_tf.examples.readers import Columns, TextLayout
 from bert_tf.tasks.kinds.classification import Classification
-from bert_tf.tasks.task import Files, Task
+from bert_tf.tasks.set_files import Files
+from bert_tf.tasks.task import Task
 
 _XNLI_LANGUAGES = "en ar bg de el es fr hi ru sw th tr ur vi zh".split()
 _PAWS_X_LANGUAGES = "en de es fr ja ko zh".split()
