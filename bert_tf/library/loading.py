@@ -15,6 +15,8 @@ from bert_tf.library.text_classifier import TextClassifier, TextRegressor
 from bert_tf.library.text_embedder import TextEmbedder
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.trained_model import TrainedModel
+from bert_tf.tasks import registry
+from bert_tf.tasks.kinds.text_task import TextTask
 
 Loaded: TypeAlias = TextModel | keras.Model | ExportedModel | TrainedModel
 
@@ -57,6 +59,12 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     metadata = read_metadata(path)
     is_more_than_one_row = metadata and metadata.settings.keys() & {MEMBERS, "long_texts"}
     if metadata and is_more_than_one_row and metadata.kind in _CLASSES:
+        if not isinstance(registry.of_model(metadata), TextTask):
+            raise InputError(
+                f"{path} is an ensemble of kind {metadata.kind!r}, which has no class in Python. "
+                "run_squad.py --do_predict answers with it; its members can be loaded: "
+                f"{os.path.join(path, MEMBERS, '1')}."
+            )
         return TrainedModel(ModelDirectory.open(path, "path"))
     source = presets.open_preset(path)
     kind = source.kind

@@ -1,6 +1,6 @@
 """Answers questions by a part of a text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -9,17 +9,16 @@ import numpy as np
 from bert_tf import features
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.examples import batching, spans
+from bert_tf.examples import batching, readers
 from bert_tf.examples.labelled import SpanExample
-from bert_tf.examples.rows import Rows
 from bert_tf.library import presets, texts
 from bert_tf.library.text_model import TextModel
 from bert_tf.library.tokenizer import Tokenizer
 from bert_tf.modeling import Tensor, heads
 from bert_tf.tasks import squad
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 
 _BATCH_SIZE = 32
-_DOC_STRIDE, _MAX_QUERY_LENGTH = 128, 64  # defaults of run_squad.py
 
 
 class Answer(NamedTuple):
@@ -45,6 +44,9 @@ class QuestionAnswerer(TextModel):
 
     Args:
       may_be_unanswerable: whether it was trained with questions that have no answer (SQuAD 2.0).
+      settings: how it is asked, by the names of the flags of run_squad.py: doc_stride,
+        max_query_length, n_best_size, max_answer_length and null_score_diff_threshold; those that
+        are left out have the flags' defaults, made smaller where windows are short.
 
     Call arguments:
       inputs: a tuple (questions, contexts), or the encoder's inputs.
@@ -57,11 +59,13 @@ class QuestionAnswerer(TextModel):
         config: BertConfig | dict[str, Any],
         tokenizer: Tokenizer | dict[str, Any],
         may_be_unanswerable: bool = False,
+        settings: Mapping[str, Any] | None = None,
         name: str = "question_answerer",
         **kwargs: Any,
     ) -> None:
         super().__init__(config, tokenizer, name=name, **kwargs)
         self.may_be_unanswerable = may_be_unanswerable
+        self.settings = dict(settings or {})
         self.span = heads.SpanHead(self.config, dtype=self.dtype_policy)
         self.built = True
 
@@ -71,7 +75,9 @@ class QuestionAnswerer(TextModel):
     ) -> "QuestionAnswerer":
         """Makes the model from an opened preset; see `from_preset`."""
         if source.metadata:
-            kwargs.setdefault("may_be_unanswerable", source.metadata.task == "squad-2.0")
+            task = QuestionAnswering.of_model(source.metadata)
+            kwargs.setdefault("may_be_unanswerable", task.version_2_with_negative)
+            kwargs.setdefault("settings", dict(source.metadata.settings))
         return super().of(source, max_seq_length=max_seq_length, **kwargs)
 
     @classmethod
@@ -100,14 +106,17 @@ class QuestionAnswerer(TextModel):
         return self.ask(*inputs)
 
     def ask(
-        self, questions: texts.Column, contexts: texts.Column, max_answer_length: int = 30
+        self,
+        questions: texts.Column,
+        contexts: texts.Column,
+        max_answer_length: int | None = None,
     ) -> Any:
         """Answers questions. A long context is read in overlapping windows.
 
         Args:
           questions: a string or a list of strings.
           contexts: as many; one string is the context of all questions.
-          max_answer_length: in tokens.
+          max_answer_length: in tokens; None: that of `settings`.
 
         Returns:
           a list of `Answer`, or one for one question.
@@ -125,38 +134,31 @@ class QuestionAnswerer(TextModel):
         return answers[0] if given.is_one else answers
 
     def _predictions(
-        self, examples: list[SpanExample], max_answer_length: int
+        self, examples: list[SpanExample], max_answer_length: int | None
     ) -> list[squad.Prediction]:
         length = self.tokenizer.max_seq_length
-        windows = list(
-            spans.make_windows(
-                examples,
-                self.tokenizer.in_python,
-                self.tokenizer.vocabulary,
-                max_seq_length=length,
-                doc_stride=min(_DOC_STRIDE, length // 3),
-                max_query_length=min(_MAX_QUERY_LENGTH, length // 2),
-            )
+        task = QuestionAnswering.new(
+            readers.SquadLayout(version_2_with_negative=self.may_be_unanswerable)
         )
-        rows = Rows([w.word_ids for w in windows], [w.type_ids for w in windows], {})
-        logits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        settings = {
+            "doc_stride": min(task.doc_stride, length // 3),
+            "max_query_length": min(task.max_query_length, length // 2),
+        } | self.settings
+        if max_answer_length is not None:
+            settings["max_answer_length"] = max_answer_length
+        task = task.with_settings(settings)
+        rows = task.encode(examples, self.tokenizer.in_python, length)
+        logits: dict[int, np.ndarray] = {}
         for indices in batching.length_batches(rows.lengths, _BATCH_SIZE):
             outputs = self.predict_on_batch(rows.batch(indices))
-            pairs = zip(outputs["start_logits"], outputs["end_logits"], strict=True)
+            pairs = np.stack([outputs["start_logits"], outputs["end_logits"]], axis=1)
             logits.update(zip(indices.tolist(), pairs, strict=True))
-        starts, ends = zip(*(logits[index] for index in range(len(windows))), strict=True)
-        return squad.decode(
-            examples,
-            windows,
-            starts,
-            ends,
-            max_answer_length=max_answer_length,
-            version_2_with_negative=self.may_be_unanswerable,
-        )
+        return task.predict(examples, rows, [logits[index] for index in range(len(rows))])
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of the class."""
-        return {**super().get_config(), "may_be_unanswerable": self.may_be_unanswerable}
+        own = {"may_be_unanswerable": self.may_be_unanswerable, "settings": self.settings}
+        return {**super().get_config(), **own}
 
 
 def _answer(prediction: squad.Prediction) -> Answer:

@@ -268,7 +268,7 @@ class QuestionAnswering(Task[SpanExample]):
         Of SQuAD 2.0 also the thresholds with the best scores; `exact` and `f1` are those at
         `null_score_diff_threshold` or, if that is None, at the threshold with the best F1.
         """
-        predictions = self._decode(examples, rows, logits)
+        predictions = self.predict(examples, rows, logits)
         found: dict[str, float] = {}
         if self.version_2_with_negative:
             pairs = _by_id(examples, predictions)
@@ -289,9 +289,10 @@ class QuestionAnswering(Task[SpanExample]):
         scores = {"f1": scores.pop("f1"), **scores, **found}
         return Evaluation(scores, tables=details.of_questions(examples, predictions))
 
-    def _decode(
+    def predict(
         self, examples: Sequence[SpanExample], rows: Rows, logits: Sequence[np.ndarray]
     ) -> list[squad.Prediction]:
+        """The predictions of the questions, in their order; arguments as of `evaluate`."""
         assert isinstance(rows, WindowRows), "`encode` made them"
         return squad.decode(
             examples,
@@ -312,7 +313,7 @@ class QuestionAnswering(Task[SpanExample]):
         rows: Rows,
         logits: Sequence[np.ndarray],
     ) -> list[str]:
-        predictions = self._decode(examples, rows, logits)
+        predictions = self.predict(examples, rows, logits)
         return squad.write_predictions(directory, examples, predictions)
 
 
