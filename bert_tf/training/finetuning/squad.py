@@ -5,6 +5,7 @@ nbest_predictions.json and, for SQuAD 2.0, null_odds.json, as released; eval_res
 questions have gold answers; report.html of a training.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -13,7 +14,7 @@ import tensorflow as tf
 from bert_tf.options import QuestionAnswering
 from bert_tf.tasks import squad
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.scoring import details
+from bert_tf.tasks.scoring import questions as answered_questions
 from bert_tf.training import setup
 from bert_tf.training.finetuning import finetune, squad_data, trained_weights
 from bert_tf.training.finetuning.predict import Predictor
@@ -43,7 +44,7 @@ def run_on(given: SquadData) -> None:
     if given.rows:
         evaluate = None
         if questions and options.do_eval:
-            evaluate = functools.partial(_evaluate, questions, options.predict_batch_size)
+            evaluate = functools.partial(_evaluate, questions, options)
         scores = finetune.train(run, given.rows, objectives.SPANS, given.main_metric, evaluate)
         if options.do_eval and run.is_chief:
             finetune.write_results(options.output_dir, scores.results())
@@ -67,11 +68,17 @@ def _predict(questions: Questions, batch_size: int, predictor: Predictor) -> lis
     return questions.decode([starts[i] for i in windows], [ends[i] for i in windows])
 
 
-def _evaluate(questions: Questions, batch_size: int, predictor: Predictor) -> Evaluation:
+def _evaluate(questions: Questions, options: QuestionAnswering, predictor: Predictor) -> Evaluation:
     """The official metrics of the model's predictions, in percent."""
-    predictions = _predict(questions, batch_size, predictor)
-    tables = details.of_questions(questions.examples, predictions)
-    return Evaluation(questions.score(predictions), tables=tables)
+    predictions = _predict(questions, options.predict_batch_size, predictor)
+    found = answered_questions.evaluation(
+        questions.examples,
+        predictions,
+        version_2_with_negative=options.version_2_with_negative,
+        threshold=options.null_score_diff_threshold,
+    )
+    # "best_" begins the names of the best weights' scores in eval_results.txt.
+    return dataclasses.replace(found, metrics=questions.score(predictions))
 
 
 def _answer(given: SquadData, questions: Questions, strategy: tf.distribute.Strategy) -> None:
