@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples import spans
 from bert_tf.examples.labelled import SpanExample
 from bert_tf.examples.spans import Window
+from bert_tf.tasks.scoring import span_probabilities
 
 _Scored = tuple[Window, npt.NDArray, npt.NDArray]  # a window, its start logits, its end logits
 # First and last context tokens of some spans of a window, and their scores: [K] each.
@@ -61,16 +62,19 @@ class Prediction:
     Attributes:
       text: the answer; "" for none.
       n_best: best first, never empty.
-      best_text: the best answer, even where no answer is predicted; "" if there is none.
       null_score_diff: score of no answer less that of the best answer; None in v1.1.
       starts: index in the context of the first character of each of `n_best`; None for no answer.
+      best_text: the best answer, even where no answer is predicted; "" if there is none.
+      shares: probability of each of `n_best` among all spans of all windows, in v2.0 with no
+        answer. That of a `Candidate` is the larger, the fewer the entries are.
     """
 
     text: str
     n_best: tuple[Candidate, ...]
-    best_text: str = ""
     null_score_diff: float | None = None
     starts: tuple[int | None, ...] = ()
+    best_text: str = ""
+    shares: tuple[float, ...] = ()
 
     @property
     def null_odds(self) -> float:
@@ -141,13 +145,17 @@ def _predict(
 ) -> Prediction:
     """The `Prediction` of one question; `threshold` is None in v1.1."""
     scored = [(triple[0], _logits(example, *triple)) for triple in triples]
+    spans_of = [_spans(*pair, max_answer_length) for pair in scored]
     # Room for the spans with equal texts, which are dropped: the released code has as many.
-    best_spans = [_best_spans(*pair, n_best_size**2, max_answer_length) for pair in scored]
+    best_spans = [_best_spans(*each, n_best_size**2) for each in spans_of]
     entries = _distinct_texts(example.context, scored, best_spans, n_best_size)
+    scores = [each for _, each in spans_of]
     if threshold is None:
         entries = entries or [("", 0.0, 0.0, None)]
+        shares = _shares(entries, span_probabilities.log_normalizer(scores))
         text = entries[0][0]
-        return Prediction(text, _with_probabilities(entries), text, starts=_starts(entries))
+        candidates = _with_probabilities(entries)
+        return Prediction(text, candidates, None, _starts(entries), text, shares)
     best = entries[0] if entries else None
     starts_and_ends = [(logits[0, 0], logits[1, 0]) for _, logits in scored] or [(0.0, 0.0)]
     start, end = min(starts_and_ends, key=sum)
@@ -155,8 +163,17 @@ def _predict(
     text = best[0] if best else ""
     diff = _score(null) - _score(best) if best else NOTHING_TO_ANSWER
     entries = _with_null(entries, null, n_best_size)
-    found = Prediction("", _with_probabilities(entries), text, diff, _starts(entries))
+    shares = _shares(entries, span_probabilities.log_normalizer(scores, _score(null)))
+    candidates = _with_probabilities(entries)
+    found = Prediction("", candidates, diff, _starts(entries), text, shares)
     return found.at_threshold(threshold)
+
+
+def _shares(entries: list[_Entry], normalizer: float) -> tuple[float, ...]:
+    if normalizer == -np.inf:  # nothing to answer
+        return (1.0,)
+    found = span_probabilities.probabilities([_score(entry) for entry in entries], normalizer)
+    return tuple(found.tolist())
 
 
 def _starts(entries: list[_Entry]) -> tuple[int | None, ...]:
@@ -177,24 +194,30 @@ def _logits(
     return logits
 
 
-def _best_spans(
-    window: Window, logits: npt.NDArray[np.float64], count: int, max_answer_length: int
-) -> _Spans:
-    """The `count` best spans of a window that may answer, in no particular order."""
+def _spans(
+    window: Window, logits: npt.NDArray[np.float64], max_answer_length: int
+) -> tuple[npt.NDArray, npt.NDArray]:
+    """First tokens [F] of the spans of a window that may answer, and scores [F K] by length.
+
+    -inf where a span would leave the window.
+    """
     num_tokens = len(window.offsets)
     start, end = logits[:, window.context_position :][:, :num_tokens]
-    first = np.flatnonzero(window.is_max_context)[:, None]  # [F 1]
-    last = first + np.arange(min(max_answer_length, num_tokens))  # [F K]
-    is_inside = last < num_tokens
-    scores = start[first] + end[np.minimum(last, num_tokens - 1)] if first.size else last * 0.0
-    scores = np.where(is_inside, scores, -np.inf).ravel()
-    count = min(count, int(is_inside.sum()))
-    chosen = np.sort(np.argpartition(-scores, count - 1)[:count]) if count else np.arange(0)
-    return (
-        np.broadcast_to(first, last.shape).ravel()[chosen],
-        last.ravel()[chosen],
-        scores[chosen],
-    )
+    first = np.flatnonzero(window.is_max_context)
+    last = first[:, None] + np.arange(min(max_answer_length, num_tokens))  # [F K]
+    if not first.size:
+        return first, np.zeros(last.shape)
+    scores = start[first][:, None] + end[np.minimum(last, num_tokens - 1)]
+    return first, np.where(last < num_tokens, scores, -np.inf)
+
+
+def _best_spans(first: npt.NDArray, scores: npt.NDArray, count: int) -> _Spans:
+    """The `count` best spans of `_spans`, in no particular order."""
+    flat = scores.ravel()
+    count = min(count, int((flat > -np.inf).sum()))
+    chosen = np.sort(np.argpartition(-flat, count - 1)[:count]) if count else np.arange(0)
+    row, length = np.divmod(chosen, max(1, scores.shape[1]))
+    return first[row], first[row] + length, flat[chosen]
 
 
 def _distinct_texts(

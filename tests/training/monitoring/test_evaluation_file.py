@@ -30,7 +30,11 @@ def test_everything_of_an_evaluation_is_kept(tmp_path):
             "title": "Errors",
             "note": "Why.",
             "columns": [["Text", False], ["F1", True]],
-            "rows": [[[["Rome [LOC]", "missed"], ["is far", ""]], 0.25], ["é", 3]],
+            "rows": [
+                [[["Rome [LOC]", "missed", False], ["is far", "", False]], 0.25],
+                ["é", 3],
+            ],
+            "diagram": None,
         }
     ]
     json.loads((tmp_path / "evaluation.json").read_text(), parse_constant=pytest.fail)
