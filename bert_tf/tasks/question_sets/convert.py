@@ -2,6 +2,7 @@
 
 import collections
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
@@ -84,8 +85,7 @@ def _output_dir(path: str) -> str:
 
 
 def _training(train_file: str, output_dir: str, has_unanswerable: bool) -> str:
-    version_2 = " --version_2_with_negative" if has_unanswerable else ""
-    return (
-        f"{invocation.of('squad', 'run_squad.py')} --do_train --train_file={train_file}{version_2} "
-        f"--init_checkpoint=BERT --output_dir={output_dir}"
-    )
+    flags = ["--do_train", f"--train_file={train_file}"]
+    flags += ["--version_2_with_negative"] if has_unanswerable else []
+    flags += ["--init_checkpoint=BERT", f"--output_dir={output_dir}"]
+    return f"{invocation.of('squad', 'run_squad.py')} {shlex.join(flags)}"

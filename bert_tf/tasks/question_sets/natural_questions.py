@@ -56,7 +56,7 @@ def _asked(
     if options.context == "long_answer":
         within = _long_answer(answered or annotations, where)
     context = _text(tokens[slice(*within)]) if within else ""
-    if not within or not context:
+    if not within or not context.strip():
         return f"without a {options.context.replace('_', ' ')}"
     answers = _answers(answered, tokens, within, where)
     if answered and not answers:
@@ -94,7 +94,7 @@ def _answers(
     for short in (short for annotation in annotations for short in annotation["short_answers"]):
         start, end = _span(short, where)
         text = _text(tokens[start:end])
-        if text and within[0] <= start < end <= within[1]:
+        if text.strip() and within[0] <= start < end <= within[1]:
             before = _text(tokens[within[0] : start])
             answers.append(Answer(text, len(before) + bool(before)))
     return tuple(dict.fromkeys(answers))
