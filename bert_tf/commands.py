@@ -97,6 +97,11 @@ COMMANDS = {
         "bert_tf.options:QuestionAnswering",
         "bert_tf.training.finetuning.squad_data:main",
     ),
+    "questions": Command(
+        "Convert TriviaQA or Natural Questions to the layout of SQuAD, to train on before it.",
+        "bert_tf.options:QuestionSet",
+        "bert_tf.tasks.question_sets.convert:main",
+    ),
     "features": Command(
         "Write the vectors that an encoder gives texts to a file.",
         "bert_tf.options:FeatureExtraction",

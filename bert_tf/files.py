@@ -74,6 +74,19 @@ def require_writable_directory(path: StrPath, what: str) -> None:
         raise InputError(f"{what}={path}: {existing} is not writable; give another directory.")
 
 
+def require_output_file(path: StrPath, what: str, source: StrPath, source_what: str) -> None:
+    """Checks that a file can be written at `path`, and that it is not the one that is read.
+
+    Raises:
+      InputError: `path` is a directory or `source`, or its directory cannot be written to.
+    """
+    if os.path.isdir(path) or not os.path.basename(path):
+        raise InputError(f"{what}={path} is a directory; the name of a file was wanted.")
+    if os.path.realpath(path) == os.path.realpath(source):
+        raise InputError(f"{what}={path} is {source_what} too; give another name.")
+    require_writable_directory(os.path.dirname(path) or ".", f"the folder of {what}")
+
+
 def expand(patterns: str, what: str) -> list[str]:
     """Expands a comma-separated list of globs into a sorted list of non-empty files.
 

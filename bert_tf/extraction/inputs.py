@@ -80,7 +80,9 @@ def read(options: FeatureExtraction) -> Extraction:
       InputError: a file is missing or not as wanted, or the output cannot be written.
     """
     files.require_file(options.input_file, "--input_file")
-    _check_output(options)
+    files.require_output_file(
+        options.output_file, "--output_file", options.input_file, "--input_file"
+    )
     output_format, is_compressed = _format(options)
     survey = lines.survey(options.input_file)
     model = run_inputs.check_model(options)
@@ -99,15 +101,6 @@ def read(options: FeatureExtraction) -> Extraction:
     )
     unfinished.check(options.output_file, work.identity)
     return work
-
-
-def _check_output(options: FeatureExtraction) -> None:
-    path = options.output_file
-    if os.path.isdir(path) or not os.path.basename(path):
-        raise InputError(f"--output_file={path} is a directory; the name of a file was wanted.")
-    if os.path.realpath(path) == os.path.realpath(options.input_file):
-        raise InputError(f"--output_file={path} is --input_file too; give another name.")
-    files.require_writable_directory(os.path.dirname(path) or ".", "the folder of --output_file")
 
 
 def _format(options: FeatureExtraction) -> tuple[str, bool]:

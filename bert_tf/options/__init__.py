@@ -17,6 +17,7 @@ from bert_tf.options.finetuning.scripts import (
     TextClassification,
 )
 from bert_tf.options.pretraining import PreTraining
+from bert_tf.options.question_sets import QuestionSet
 from bert_tf.options.submission import Submission
 from bert_tf.options.training import Training
 
@@ -31,6 +32,7 @@ __all__ = [
     "PreTraining",
     "PretrainingData",
     "QuestionAnswering",
+    "QuestionSet",
     "Submission",
     "TaskTraining",
     "TextClassification",
