@@ -16,10 +16,12 @@ class Part(NamedTuple):
 
     Attributes:
       mark: "right", "wrong" (answered and not so), "missed" (so and not answered), or "".
+      joins: whether the next part follows at once; otherwise a space stands between them.
     """
 
     text: str
     mark: str = ""
+    joins: bool = False
 
 
 Cell: TypeAlias = str | int | float | tuple[Part, ...]
@@ -32,18 +34,34 @@ class Column(NamedTuple):
     is_share: bool = False
 
 
+class Diagram(NamedTuple):
+    """Columns of a table drawn as lines over another one; their numbers are from 0 to 1.
+
+    Attributes:
+      x: the column that runs to the right.
+      lines: the columns that are drawn; a cell without a number is left out.
+      marks: rows at which a line stands, and what is written next to it.
+    """
+
+    x: int
+    lines: tuple[int, ...]
+    marks: tuple[tuple[int, str], ...] = ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """Something that the report of a model shows of its answers.
 
     Attributes:
       note: what the rows are, in a sentence or two.
+      diagram: what of the table is drawn; None: nothing.
     """
 
     title: str
     note: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
+    diagram: Diagram | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bert_tf.examples.rows import Rows, Values
 from bert_tf.examples.spans import Window
 from bert_tf.tasks import metrics, squad, squad_metrics
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.scoring import details
+from bert_tf.tasks.scoring import questions
 from bert_tf.tasks.task import Batch, SumAndCount, Task
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -287,7 +287,7 @@ class QuestionAnswering(Task[SpanExample]):
             examples, texts, version_2_with_negative=self.version_2_with_negative
         )
         scores = {"f1": scores.pop("f1"), **scores, **found}
-        return Evaluation(scores, tables=details.of_questions(examples, predictions))
+        return questions.evaluation(scores, examples, predictions, found.get(THRESHOLD))
 
     def predict(
         self, examples: Sequence[SpanExample], rows: Rows, logits: Sequence[np.ndarray]

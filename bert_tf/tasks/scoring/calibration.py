@@ -60,7 +60,7 @@ def of_labels(
       references: [N] class indices.
     """
     is_right = probabilities.argmax(axis=1) == references
-    return _calibration(probabilities.max(axis=1), is_right, num_bins)
+    return of_answers(probabilities.max(axis=1), is_right, num_bins)
 
 
 def of_label_sets(
@@ -74,11 +74,16 @@ def of_label_sets(
     """
     holds = probabilities >= 0.5
     confidence = np.where(holds, probabilities, 1 - probabilities)
-    return _calibration(confidence.ravel(), (holds == references.astype(bool)).ravel(), num_bins)
+    return of_answers(confidence.ravel(), (holds == references.astype(bool)).ravel(), num_bins)
 
 
-def _calibration(confidence: npt.NDArray, is_right: npt.NDArray, num_bins: int) -> Calibration:
-    """Calibration of N answers, of which confidence and truth are known."""
+def of_answers(confidence: npt.NDArray, is_right: npt.NDArray, num_bins: int = 10) -> Calibration:
+    """Calibration of N answers, N of at least 1, of which confidence and truth are known.
+
+    Args:
+      confidence: [N], probability of each answer.
+      is_right: [N] bool.
+    """
     confidence = confidence.astype(np.float64)
     edges = np.linspace(0.0, 1.0, num_bins + 1)
     # A bin has its upper edge. Confidence is at most 1 but for rounding.

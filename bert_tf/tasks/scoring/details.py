@@ -6,16 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bert_tf.examples import iob
-from bert_tf.examples.labelled import ChoiceExample, SpanExample, TextExample, TokenExample
-from bert_tf.tasks import squad_metrics
+from bert_tf.examples.labelled import ChoiceExample, TextExample, TokenExample
 from bert_tf.tasks.evaluation import Cell, Column, Part, Table
 from bert_tf.tasks.scoring import calibration, entities, labels
 from bert_tf.tasks.scoring.entities import Tags
-from bert_tf.tasks.squad import Prediction
+from bert_tf.tasks.scoring.excerpts import short
 
 NUM_SHOWN = 20  # errors in a table
-_NO_ANSWER = "(no answer)"
-_MAX_CHARACTERS = 400  # of a text in a table
 _SCORES = (Column("Precision", True), Column("Recall", True), Column("F1", True))
 _SCORES_NOTE = (
     "Precision is the share of the answers that are right, recall the share of what is there that "
@@ -237,7 +234,7 @@ def of_choices(
     worst = calibration.worst_labels(probabilities, references, NUM_SHOWN)
     rows: list[list[Cell]] = [
         [
-            _short(examples[each.row].context),
+            short(examples[each.row].context),
             tuple(_choices(examples[each.row], each.answer, each.reference)),
             each.confidence,
             each.right_probability,
@@ -257,39 +254,7 @@ def of_choices(
 def _choices(example: ChoiceExample, answer: int, reference: int) -> Iterator[Part]:
     marks = {answer: "wrong", reference: "missed"}
     for index, choice in enumerate(example.choices):
-        yield Part(f"{index + 1}. {_short(choice)}", marks.get(index, ""))
-
-
-def of_questions(examples: Sequence[SpanExample], predictions: Sequence[Prediction]) -> list[Table]:
-    """The questions answered wrongly that the model is surest of; none without gold answers."""
-    errors = []
-    for example, prediction in zip(examples, predictions, strict=True):
-        golds = [answer.text for answer in example.answers] or [""]
-        if not any(squad_metrics.exact_match(prediction.text, gold) for gold in golds):
-            overlap = max(squad_metrics.f1(prediction.text, gold) for gold in golds)
-            errors.append((prediction.n_best[0].probability, overlap, example, prediction.text))
-    errors.sort(key=lambda error: -error[0])
-    rows: list[list[Cell]] = [
-        [
-            _short(example.question),
-            _short(" / ".join(dict.fromkeys(each.text for each in example.answers)) or _NO_ANSWER),
-            _short(answer or _NO_ANSWER),
-            confidence,
-            overlap,
-        ]
-        for confidence, overlap, example, answer in errors[:NUM_SHOWN]
-    ]
-    columns = (
-        *map(Column, ("Question", "Right answers", "Answer")),
-        Column("Confidence", True),
-        Column("F1", True),
-    )
-    note = (
-        "The answers that match no right one exactly, the surest first. F1 says how many words "
-        "they share with the nearest right answer."
-    )
-    is_known = any(example.answers for example in examples)
-    return _unless_empty(Table("Worst errors", note, columns, rows if is_known else []))
+        yield Part(f"{index + 1}. {short(choice)}", marks.get(index, ""))
 
 
 def _by_label(names: Sequence[str], answers: npt.NDArray, references: npt.NDArray) -> Table:
@@ -309,12 +274,7 @@ def _text_columns(examples: Sequence[TextExample]) -> list[Column]:
 
 def _texts(example: TextExample) -> list[Cell]:
     texts = [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
-    return [example.guid, *map(_short, texts)]
-
-
-def _short(text: str) -> str:
-    """A text that fits into a table."""
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS].rstrip()} ..."
+    return [example.guid, *map(short, texts)]
 
 
 def _unless_empty(table: Table) -> list[Table]:

@@ -4,8 +4,9 @@ step         updates behind the weights
 metrics      by name
 confusion    see `evaluation.Evaluation`; [] without one
 calibration  {"bins": [[low, high, count, confidence, accuracy], ...]}, or null
-tables       [{"title": ..., "note": ..., "columns": [[name, is_share], ...], "rows": ...}, ...];
-             a cell is a text, a number or a list of [text, mark]
+tables       [{"title": ..., "note": ..., "columns": [[name, is_share], ...], "rows": ...,
+             "diagram": [x, lines, marks] or null}, ...]; see `evaluation.Table` and `Diagram`; a
+             cell is a text, a number or a list of [text, mark, joins], see `evaluation.Part`
 """
 
 import dataclasses

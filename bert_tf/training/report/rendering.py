@@ -23,6 +23,7 @@ _WORDS = {
     "matthews": "Matthews correlation",
     "pearson": "Pearson correlation",
     "spearman": "Spearman correlation",
+    "thresh": "threshold",
     "HasAns": "questions with an answer:",
     "NoAns": "questions without an answer:",
 }

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from bert_tf.examples.labelled import Answer, ChoiceExample, SpanExample, TextExample, TokenExample
+from bert_tf.examples.labelled import ChoiceExample, TextExample, TokenExample
 from bert_tf.tasks.evaluation import Part
 from bert_tf.tasks.scoring import details
-from bert_tf.tasks.squad import Candidate, Prediction
 
 TEXTS = [TextExample(f"id{i}", f"text {i}") for i in range(5)]
 
@@ -133,25 +132,3 @@ def test_choices():
             0.2,
         ]
     ]
-
-
-def test_questions():
-    def question(text, *answers):
-        return SpanExample("id", text, "context", tuple(Answer(each, 0) for each in answers))
-
-    def prediction(text, probability):
-        return Prediction(text, (Candidate(text, probability, 0.0, 0.0),))
-
-    examples = [
-        question("Who?", "the red fox", "fox"),
-        question("When?", "1999"),
-        question("Why?"),
-        question("Where?", "Rome"),
-    ]
-    answers = [("A red dog", 0.5), ("1999.", 0.9), ("so", 0.75), ("", 0.25)]
-    (worst,) = details.of_questions(examples, [prediction(*each) for each in answers])
-    assert column(worst, "Question") == ["Why?", "Who?", "Where?"]
-    assert column(worst, "Right answers") == ["(no answer)", "the red fox / fox", "Rome"]
-    assert column(worst, "Answer") == ["so", "A red dog", "(no answer)"]
-    assert column(worst, "F1") == [0.0, 0.5, 0.0]  # "red dog" and "red fox" share one of two words
-    assert details.of_questions(examples[2:3], [prediction("so", 0.75)]) == []
