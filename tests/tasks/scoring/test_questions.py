@@ -145,7 +145,7 @@ def test_the_surest_answers_of_version_1(version_1):
 
 def test_scores_by_threshold_of_version_2(version_2):
     table = table_of(version_2, "Scores by threshold")
-    assert column(table, "Threshold") == ["none is answered", -2.0, -1.0, 0.5, 2.0]
+    assert column(table, "Threshold") == ["no answers", -2.0, -1.0, 0.5, 2.0]
     assert column(table, "Comment") == ["", "", "", "used", "best F1"]
     assert column(table, "Answered") == [0.0, 0.25, 0.5, 0.5, 0.75]
     assert column(table, "Exact match") == [0.5, 0.25, 0.25, 0.25, 0.5]
