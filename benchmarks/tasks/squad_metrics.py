@@ -19,8 +19,9 @@ import tempfile
 
 from bert_tf import files, flagging
 from bert_tf.errors import InputError
+from bert_tf.examples import readers
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.tasks import squad, squad_metrics
+from bert_tf.tasks import squad_metrics
 
 RESULTS = pathlib.Path(__file__).parents[1] / "results"
 
@@ -92,9 +93,8 @@ def our_scores(options, examples, predictions, null_odds):
 
 
 def main(options):
-    examples, _ = squad.read_examples(
-        options.data, version_2_with_negative=options.version_2_with_negative
-    )
+    layout = readers.SquadLayout(version_2_with_negative=options.version_2_with_negative)
+    examples = layout.read(options.data)
     if options.predictions:
         predictions = json.loads(pathlib.Path(options.predictions).read_text())
     else:

@@ -62,18 +62,18 @@ class Prediction:
     Attributes:
       text: the answer; "" for none.
       n_best: best first, never empty.
+      best_text: the best answer, even where no answer is predicted; "" if there is none.
       null_score_diff: score of no answer less that of the best answer; None in v1.1.
       starts: index in the context of the first character of each of `n_best`; None for no answer.
-      best_text: the best answer, even where no answer is predicted; "" if there is none.
       shares: probability of each of `n_best` among all spans of all windows, in v2.0 with no
         answer. That of a `Candidate` is the larger, the fewer the entries are.
     """
 
     text: str
     n_best: tuple[Candidate, ...]
+    best_text: str = ""
     null_score_diff: float | None = None
     starts: tuple[int | None, ...] = ()
-    best_text: str = ""
     shares: tuple[float, ...] = ()
 
     @property
@@ -155,7 +155,7 @@ def _predict(
         shares = _shares(entries, span_probabilities.log_normalizer(scores))
         text = entries[0][0]
         candidates = _with_probabilities(entries)
-        return Prediction(text, candidates, None, _starts(entries), text, shares)
+        return Prediction(text, candidates, text, None, _starts(entries), shares)
     best = entries[0] if entries else None
     starts_and_ends = [(logits[0, 0], logits[1, 0]) for _, logits in scored] or [(0.0, 0.0)]
     start, end = min(starts_and_ends, key=sum)
@@ -165,7 +165,7 @@ def _predict(
     entries = _with_null(entries, null, n_best_size)
     shares = _shares(entries, span_probabilities.log_normalizer(scores, _score(null)))
     candidates = _with_probabilities(entries)
-    found = Prediction("", candidates, diff, _starts(entries), text, shares)
+    found = Prediction("", candidates, text, diff, _starts(entries), shares)
     return found.at_threshold(threshold)
 
 

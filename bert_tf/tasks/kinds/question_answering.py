@@ -269,23 +269,25 @@ class QuestionAnswering(Task[SpanExample]):
         `null_score_diff_threshold` or, if that is None, at the threshold with the best F1.
         """
         predictions = self.predict(examples, rows, logits)
-        threshold, is_v2 = self.null_score_diff_threshold, self.version_2_with_negative
-        if is_v2 and threshold is None:
-            threshold = squad_metrics.threshold_to_keep(
-                examples,
-                questions.best_answers(examples, predictions),
-                questions.null_odds(examples, predictions),
-            )
+        found: dict[str, float] = {}
+        if self.version_2_with_negative:
+            pairs = _by_id(examples, predictions)
+            odds = {question_id: each.null_odds for question_id, each in pairs.items()}
+            best = {question_id: each.best_text for question_id, each in pairs.items()}
+            highest = squad_metrics.best_thresholds(examples, best, odds)
+            # The names of the best weights' scores begin with "best" in eval_results.txt.
+            found = {name.replace("best", "highest"): x for name, x in highest.items()}
+            threshold = self.null_score_diff_threshold
+            if threshold is None:
+                threshold = squad_metrics.threshold_to_keep(examples, best, odds)
+            found[THRESHOLD] = threshold
             predictions = [each.at_threshold(threshold) for each in predictions]
-        found = questions.evaluation(
-            examples, predictions, version_2_with_negative=is_v2, threshold=threshold or 0.0
+        texts = {name: each.text for name, each in _by_id(examples, predictions).items()}
+        scores = squad_metrics.evaluate(
+            examples, texts, version_2_with_negative=self.version_2_with_negative
         )
-        # The names of the best weights' scores begin with "best" in eval_results.txt.
-        scores = {name.replace("best_", "highest_"): x for name, x in found.metrics.items()}
-        scores = {"f1": scores.pop("f1"), **scores}
-        if is_v2:
-            scores[THRESHOLD] = threshold or 0.0
-        return dataclasses.replace(found, metrics=scores)
+        scores = {"f1": scores.pop("f1"), **scores, **found}
+        return questions.evaluation(scores, examples, predictions, found.get(THRESHOLD))
 
     def predict(
         self, examples: Sequence[SpanExample], rows: Rows, logits: Sequence[np.ndarray]
@@ -313,3 +315,12 @@ class QuestionAnswering(Task[SpanExample]):
     ) -> list[str]:
         predictions = self.predict(examples, rows, logits)
         return squad.write_predictions(directory, examples, predictions)
+
+
+def _by_id(
+    examples: Sequence[SpanExample], predictions: Sequence[squad.Prediction]
+) -> dict[str, squad.Prediction]:
+    return {
+        example.question_id: prediction
+        for example, prediction in zip(examples, predictions, strict=True)
+    }

@@ -85,7 +85,7 @@ def by_null_odds(outcomes: Outcomes, threshold: float) -> Table:
         right = outcomes.exact[answered & outcomes.has_answer]
         rows.append(
             [
-                each if np.isfinite(each) else "none is answered",
+                each if np.isfinite(each) else "no answers",
                 comments.get(each, ""),
                 _mean(answered.astype(np.float64)),
                 outcomes.exact_at(each),

@@ -1,4 +1,4 @@
-"""What a report shows of the answers to questions about passages, and by what they are scored."""
+"""What a report shows of the answers to questions about passages."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from bert_tf.tasks.evaluation import Cell, Column, Evaluation, Table
 from bert_tf.tasks.scoring import abstention, calibration, excerpts
 from bert_tf.tasks.scoring.abstention import Outcomes
 from bert_tf.tasks.scoring.excerpts import Mark
-from bert_tf.tasks.squad import NOTHING_TO_ANSWER, Prediction
+from bert_tf.tasks.squad import Prediction
 from bert_tf.tasks.squad_metrics import Score
 
 NUM_WRONG, NUM_RIGHT = 20, 5  # answers in a table
@@ -42,82 +42,21 @@ class _Scored(NamedTuple):
 
 
 def evaluation(
+    metrics: dict[str, float],
     examples: Sequence[SpanExample],
     predictions: Sequence[Prediction],
-    *,
-    version_2_with_negative: bool = False,
-    threshold: float = 0.0,
+    threshold: float | None = None,
 ) -> Evaluation:
-    """The official metrics, in percent, and what a report shows.
+    """What a report shows of the answers, with their scores.
 
     Args:
-      examples: with unique ids and gold answers.
+      metrics: see `Evaluation`.
+      examples: at least one, with gold answers.
       predictions: in the same order.
-      version_2_with_negative: whether by the rules of 2.0; then the metrics have the best
-        thresholds as well, found for the best answer of each question, however many of the
-        predictions are empty.
-      threshold: of 2.0, at which the predictions were made.
-
-    Raises:
-      InputError: there is nothing to score by.
+      threshold: at which the predictions of SQuAD 2.0 were made; None: they are those of 1.1.
     """
-    texts = {e.question_id: p.text for e, p in zip(examples, predictions, strict=True)}
-    metrics = squad_metrics.evaluate(examples, texts, version_2_with_negative)
-    if version_2_with_negative:
-        metrics |= squad_metrics.best_thresholds(
-            examples, best_answers(examples, predictions), null_odds(examples, predictions)
-        )
-    scored = _scored(examples, predictions, version_2_with_negative)
-    return Evaluation(
-        metrics,
-        calibration=calibration.of_answers(
-            np.array([each.confidence for each in scored]),
-            np.array([each.score.exact == 1.0 for each in scored]),
-        ),
-        tables=_tables(scored, version_2_with_negative, threshold),
-    )
-
-
-def best_answers(
-    examples: Sequence[SpanExample], predictions: Sequence[Prediction]
-) -> dict[str, str]:
-    """The best answer to each question, by id; "" only where there is nothing to answer."""
-    pairs = zip(examples, predictions, strict=True)
-    return {e.question_id: prediction.best_text for e, prediction in pairs}
-
-
-def null_odds(
-    examples: Sequence[SpanExample], predictions: Sequence[Prediction]
-) -> dict[str, float]:
-    """By question id, score of no answer less that of the best answer; of 2.0 alone."""
-    pairs = zip(examples, predictions, strict=True)
-    return {e.question_id: _null_odds(prediction) for e, prediction in pairs}
-
-
-def _null_odds(prediction: Prediction) -> float:
-    found = prediction.null_score_diff
-    return NOTHING_TO_ANSWER if found is None else found
-
-
-def _best_answer(prediction: Prediction) -> tuple[str, float]:
-    """The best answer that is not empty, and its probability."""
-    return prediction.best_text, _probability(prediction, prediction.best_text)
-
-
-def _probability(prediction: Prediction, text: str) -> float:
-    """Of a text among all spans, so that it does not depend on the number of entries."""
-    pairs = zip(prediction.n_best, prediction.shares, strict=True)
-    return next((share for each, share in pairs if each.text == text), 0.0)
-
-
-def _golds(example: SpanExample) -> list[str]:
-    return [answer.text for answer in example.answers]
-
-
-def _scored(
-    examples: Sequence[SpanExample], predictions: Sequence[Prediction], is_v2: bool
-) -> list[_Scored]:
-    return [
+    is_v2 = threshold is not None
+    scored = [
         _Scored(
             example,
             prediction,
@@ -126,36 +65,47 @@ def _scored(
         )
         for example, prediction in zip(examples, predictions, strict=True)
     ]
+    by_certainty = (
+        abstention.by_probability(_outcomes(scored, False))
+        if threshold is None
+        else abstention.by_null_odds(_outcomes(scored, True), threshold)
+    )
+    return Evaluation(
+        metrics,
+        calibration=calibration.of_answers(
+            np.array([each.confidence for each in scored]),
+            np.array([each.score.exact == 1.0 for each in scored]),
+        ),
+        tables=[*_by_question_word(scored), _by_length(scored), by_certainty, *_shown(scored)],
+    )
 
 
-def _tables(scored: Sequence[_Scored], is_v2: bool, threshold: float) -> list[Table]:
-    outcomes = _outcomes(scored, is_v2)
-    return [
-        *_by_question_word(scored),
-        _by_length(scored),
-        abstention.by_null_odds(outcomes, threshold)
-        if is_v2
-        else abstention.by_probability(outcomes),
-        *_shown(scored),
-    ]
+def _probability(prediction: Prediction, text: str) -> float:
+    """That of an answer among all spans; 0 if it is not among the n best."""
+    pairs = zip(prediction.n_best, prediction.shares, strict=True)
+    return next((share for each, share in pairs if each.text == text), 0.0)
+
+
+def _golds(example: SpanExample) -> list[str]:
+    return [answer.text for answer in example.answers]
 
 
 def _outcomes(scored: Sequence[_Scored], is_v2: bool) -> Outcomes:
     """What answering and not answering give for each question."""
-    best = [_best_answer(each.prediction) for each in scored]
+    best = [each.prediction.best_text for each in scored]
     golds = [_golds(each.example) for each in scored]
     answered = [
         each.score if text == each.prediction.text else squad_metrics.score(text, gold, is_v2)
-        for each, (text, _), gold in zip(scored, best, golds, strict=True)
+        for each, text, gold in zip(scored, best, golds, strict=True)
     ]
     none = [squad_metrics.score("", gold, is_v2).exact if is_v2 else 0.0 for gold in golds]
     odds = [
-        _null_odds(each.prediction) if is_v2 else -probability
-        for each, (_, probability) in zip(scored, best, strict=True)
+        each.prediction.null_odds if is_v2 else -_probability(each.prediction, text)
+        for each, text in zip(scored, best, strict=True)
     ]
     return Outcomes(
         odds=_floats(odds),
-        has_candidate=np.array([bool(text) for text, _ in best]),
+        has_candidate=np.array([bool(text) for text in best]),
         exact=_floats(each.exact for each in answered),
         f1=_floats(each.f1 for each in answered),
         none_is_right=_floats(none),

@@ -28,7 +28,7 @@ def column(table, name):
 
 def test_the_scores_at_each_threshold():
     table = abstention.by_null_odds(SIX, threshold=0.0)
-    assert column(table, "Threshold") == ["none is answered", -2.0, -0.5, 0.0, 0.75, 3.0, 4.0]
+    assert column(table, "Threshold") == ["no answers", -2.0, -0.5, 0.0, 0.75, 3.0, 4.0]
     assert column(table, "Comment") == ["", "", "best F1", "used", "", "", ""]
     assert column(table, "Answered") == pytest.approx([n / 6 for n in (0, 1, 2, 2, 3, 4, 5)])
     assert column(table, "Exact match") == pytest.approx([n / 6 for n in (3, 4, 4, 4, 3, 2, 3)])
@@ -66,7 +66,7 @@ def test_where_nothing_should_be_answered():
     assert nothing.thresholds() == [] and nothing.best_threshold == -np.inf
     rows = abstention.by_null_odds(nothing, threshold=0.0).rows
     assert rows == [
-        ["none is answered", "best F1", 0.0, 0.5, 0.5, "", 0.0],
+        ["no answers", "best F1", 0.0, 0.5, 0.5, "", 0.0],
         [0.0, "used", 0.0, 0.5, 0.5, "", 0.0],
     ]
 
