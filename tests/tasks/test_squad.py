@@ -85,6 +85,37 @@ def test_decoding_finds_the_best_of_all_spans(seed, max_answer_length):
         assert candidate.probability == pytest.approx(math.exp(s + e) / total)
 
 
+@pytest.mark.parametrize("n_best_size", [1, 4])
+@pytest.mark.parametrize("is_v2", [False, True])
+def test_shares_are_of_all_spans_of_all_windows(n_best_size, is_v2):
+    """No answer has the least score of the windows; no text of this context occurs twice."""
+    rng = np.random.default_rng(3)
+    context = " ".join("abcdefghijk")
+    windows = [
+        window_of(7, 0, is_max_context=[1] * 5 + [0] * 2),
+        window_of(7, 4, is_max_context=[0] + [1] * 6),
+    ]
+    starts, ends = zip(*(logits_of(w, rng, padding=2) for w in windows), strict=True)
+    (prediction,) = squad.decode(
+        [SpanExample("q", "x", context)],
+        windows,
+        starts,
+        ends,
+        n_best_size=n_best_size,
+        max_answer_length=3,
+        version_2_with_negative=is_v2,
+    )
+    weights = {t: math.exp(s + e) for t, s, e in all_spans(context, windows, starts, ends, 3)}
+    assert len(weights) == 5 * 3 + 4 * 3 + 2 + 1  # by first token
+    if is_v2:
+        no_answer = [float(s[0]) + float(e[0]) for s, e in zip(starts, ends, strict=True)]
+        weights[""] = math.exp(min(no_answer))
+    total = sum(weights.values())
+    assert prediction.shares == pytest.approx(
+        [weights[each.text] / total for each in prediction.n_best]
+    )
+
+
 def peaked(window, start, end, height=9.0):
     """Logits that favour a span of context tokens."""
     logits = np.zeros((2, len(window.word_ids)), np.float32)
