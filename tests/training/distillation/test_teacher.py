@@ -93,13 +93,6 @@ def test_answers_are_those_of_the_model_and_are_kept(trained, tmp_path):
             teachers.answered(teacher, digest, TASK, EXAMPLES, of_rows, str(tmp_path), 2)
 
 
-def test_fewer_rows_than_examples(trained, tmp_path):
-    teacher = teachers.open_teacher(trained)
-    arguments = (TASK, EXAMPLES, rows().head(2), str(tmp_path), 8)
-    found = teachers.answered(teacher, "digest", *arguments)
-    assert len(found) == 2 and found.labels["teacher_logits"].shape == (2, 3)
-
-
 def test_an_export_is_asked_with_texts(exported, tmp_path):
     teacher = teachers.open_teacher(exported)
     assert teacher.path == os.path.join(exported, "7")
