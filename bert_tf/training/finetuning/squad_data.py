@@ -39,6 +39,7 @@ def read(options: Options) -> TaskData:
     """
     inputs = task_data.check_inputs(options)
     task = _task(options)
+    task_data.prepare(inputs, task)  # large files take a while to read
     sets: dict[str, Sequence[tuple[str, Sequence[Example]]]] = {}
     for split in task_data.used_splits(options):
         if split == "train" and options.stream_records:

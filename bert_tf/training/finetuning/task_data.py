@@ -80,19 +80,18 @@ def used_splits(options: TaskTraining) -> list[str]:
     return [split for split, is_used in wanted.items() if is_used]
 
 
-def encode(
-    inputs: Inputs[TaskTraining],
-    task: Task,
-    sets: Sets,
-) -> TaskData:
-    """Checks length and output directory, then tokenizes.
+def prepare(inputs: Inputs[TaskTraining], task: Task) -> tuple[model_directory.ModelDirectory, str]:
+    """Checks length, teacher and output directory.
 
     Args:
       task: with its labels.
-      sets: from split to (name, examples) of its sets; without "train" if there are records of it.
+
+    Returns:
+      the model directory, which need not be on disk yet, and the metric that decides which weights
+      are the best.
 
     Raises:
-      InputError: the length does not fit, or the output directory is another run's.
+      InputError: the length or the teacher does not fit, or the output directory is another run's.
     """
     options = inputs.options
     packing.check_length(options.max_seq_length, inputs.config, task.shortest_row)
@@ -107,6 +106,21 @@ def encode(
     main_metric = evaluation_schedule.deciding_metric(
         options, directory.path, task.main_metric, task.deciding_metrics
     )
+    return directory, main_metric
+
+
+def encode(inputs: Inputs[TaskTraining], task: Task, sets: Sets) -> TaskData:
+    """`prepare`, then checks the sets and tokenizes them.
+
+    Args:
+      task: with its labels.
+      sets: from split to (name, examples) of its sets; without "train" if there are records of it.
+
+    Raises:
+      InputError: see `prepare`; or a set cannot be used.
+    """
+    options = inputs.options
+    directory, main_metric = prepare(inputs, task)
     tokenizer = wordpiece.WordPieceTokenizer(inputs.vocabulary, options.do_lower_case)
     splits: Splits = {}
     if options.do_train:
