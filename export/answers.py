@@ -4,7 +4,6 @@ A chunk of windows is reduced to the best spans of each window at once, so that 
 long context does not grow with the length of its windows. These are then merged by question.
 """
 
-import dataclasses
 from typing import NamedTuple, Protocol
 
 import tensorflow as tf
@@ -150,9 +149,9 @@ def _best_spans(
     token = tf.range(length)  # of the window's part of the context: [T]
     position = tf.minimum(head + token, length - 1)  # [B' T]
     start, end = (tf.gather(logits[:, i], position, batch_dims=1) for i in (0, 1))
-    best_window = tf.pad(windows.best_window, [[0, 1]])
-    in_context = tf.minimum(first_token + token, tf.size(best_window) - 1)
-    may_start = (token < num_tokens) & (tf.gather(best_window, in_context) == number)
+    none = tf.size(windows.best_window) - 1  # the placeholder, of `Contexts` too
+    in_context = tf.minimum(first_token + token, none)
+    may_start = (token < num_tokens) & (tf.gather(windows.best_window, in_context) == number)
     num_lengths = tf.minimum(settings.max_answer_length, length)  # K'
     last = token[:, tf.newaxis] + tf.range(num_lengths)  # [T K']
     scores = start[:, :, tf.newaxis] + tf.gather(end, tf.minimum(last, length - 1), axis=1)
@@ -165,7 +164,6 @@ def _best_spans(
     last = first + index % num_lengths
     # Where there is no span the best one is repeated, so that no text grows by it.
     is_span = scores > _LEAST
-    none = tf.size(windows.best_window)  # the placeholder of `Contexts`
     first, last = (
         tf.where(is_span, token, tf.where(is_span[:, :1], token[:, :1], none))
         for token in (first_token + first, first_token + last)
@@ -215,7 +213,9 @@ def _distinct(
     slots = tf.gather(tf.stack([group, rank], axis=1), chosen)
     shape = tf.stack([num_groups, n_best_size])
     index = tf.scatter_nd(slots, tf.gather(number, chosen), shape)
-    num_spans = tf.math.unsorted_segment_sum(tf.ones_like(chosen, tf.int32), slots[:, 0], num_groups)
+    num_spans = tf.math.unsorted_segment_sum(
+        tf.ones_like(chosen, tf.int32), slots[:, 0], num_groups
+    )
     is_there = tf.range(n_best_size) < num_spans[:, tf.newaxis]
     absent = Spans("", _LEAST, NOWHERE, NOWHERE)
     # One more, so that there is something to gather where there is no span at all.
@@ -232,7 +232,10 @@ def _distinct(
 
 
 def answer_questions(
-    of_windows: dict[str, tf.Tensor], question: tf.Tensor, num_questions: tf.Tensor, settings: Settings
+    of_windows: dict[str, tf.Tensor],
+    question: tf.Tensor,
+    num_questions: tf.Tensor,
+    settings: Settings,
 ) -> dict[str, tf.Tensor]:
     """The answers to B questions from the best spans of their windows.
 
@@ -277,7 +280,10 @@ def answer_questions(
 
 
 def _best_of_questions(
-    of_windows: dict[str, tf.Tensor], question: tf.Tensor, num_questions: tf.Tensor, n_best_size: int
+    of_windows: dict[str, tf.Tensor],
+    question: tf.Tensor,
+    num_questions: tf.Tensor,
+    n_best_size: int,
 ) -> tuple[Spans, tf.Tensor]:
     """The best spans of each question, [B n_best_size] each, and their number, int32 [B]."""
     spans = Spans(*(of_windows[name] for name in Spans._fields))

@@ -10,6 +10,7 @@ from bert_tf.text.graph_windows import Windows
 from export import answers, chunks
 from export.module import Answers, ServingModule
 
+
 class QuestionModule(ServingModule):
     """A model of a question and a context: `model(["a question"], ["a context"])`.
 
@@ -63,9 +64,7 @@ class QuestionModule(ServingModule):
 
         specs = answers.specs_of_windows(self._task.n_best_size)
         of_windows = chunks.compute_each(windows, reduce, specs, self._chunk_rows)
-        return answers.answer_questions(
-            of_windows, windows.question, tf.size(question), self._task
-        )
+        return answers.answer_questions(of_windows, windows.question, tf.size(question), self._task)
 
     def _answer_rows(self, rows: chunks.IdRows) -> Answers:
         """`start_logits` and `end_logits`, float32 [B T], very negative at padding."""

@@ -43,9 +43,7 @@ class Mismatch(ValueError):
     """The exported graph gives other answers than the Python path."""
 
 
-def python_inputs(
-    directory: ModelDirectory, max_seq_length: int, rows: Sequence[Row]
-) -> Inputs:
+def python_inputs(directory: ModelDirectory, max_seq_length: int, rows: Sequence[Row]) -> Inputs:
     """The encoder's inputs as training and evaluation make them.
 
     Args:
@@ -105,9 +103,7 @@ def _answers_of_ids(loaded: Any, batch: Inputs) -> Mapping[str, tf.Tensor]:
     return loaded.signatures[IDS_SIGNATURE](**ids)
 
 
-def _compare(
-    signature: str, got: tf.Tensor, want: npt.NDArray, rows: Sequence[Row]
-) -> float:
+def _compare(signature: str, got: tf.Tensor, want: npt.NDArray, rows: Sequence[Row]) -> float:
     """The largest difference of logits [B ...]; raises Mismatch."""
     logits = np.asarray(got)
     differences = np.abs(logits - want).reshape(len(want), -1).max(axis=1)

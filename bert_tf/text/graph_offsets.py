@@ -1,4 +1,4 @@
-"""Where wordpieces come from, as a TensorFlow graph: the offsets of `wordpiece.encode_with_offsets`.
+"""Offsets of wordpieces, as a TensorFlow graph: those of `wordpiece.encode_with_offsets`.
 
 The graph tokenizer changes a text in several steps, none of which tells what it did. But the
 characters of the normal form, spaces aside, come from those of the text one after the other, and
@@ -57,9 +57,7 @@ def kept_spans(texts: tf.Tensor, do_lower_case: bool) -> tuple[tf.Tensor, tf.Ten
     return tf.boolean_mask(start, is_kept), tf.boolean_mask(last, is_kept) + 1
 
 
-def join_spans(
-    first: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+def join_spans(first: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The spans of wordpieces from those of characters.
 
     Args:

@@ -28,8 +28,8 @@ class Windows(PackedRows):
       context_position: int32 [W], position in the window of its first context token.
       first_token: int32 [W], index of that token among those of all contexts.
       num_tokens: int32 [W], context tokens in the window.
-      best_window: int32 [tokens of all contexts], `number` of the window that shows the token with
-        most context, as `spans.max_context`.
+      best_window: int32 [N + 1], for the tokens of all contexts `number` of the window that shows
+        the token with most context, as `spans.max_context`; the last is a placeholder.
     """
 
     def __init__(
@@ -46,7 +46,9 @@ class Windows(PackedRows):
         num_windows = -(-tf.maximum(context_length - capacity, 0) // step) + 1  # [B]
         ends = tf.cumsum(num_windows)
         self.question = tf.searchsorted(ends, tf.range(tf.reduce_sum(num_windows)), side="right")
-        self.number = tf.range(tf.size(self.question)) - tf.gather(ends - num_windows, self.question)
+        self.number = tf.range(tf.size(self.question)) - tf.gather(
+            ends - num_windows, self.question
+        )
         first = self.number * tf.gather(step, self.question)
         left = tf.gather(context_length, self.question) - first
         self.num_tokens = tf.minimum(tf.gather(capacity, self.question), left)
@@ -66,14 +68,19 @@ class Windows(PackedRows):
         row = graph_offsets.segment_ids(
             tf.cast(context_ids.row_splits, tf.int32), tf.size(context_ids.flat_values)
         )
-        self.best_window = _best_window(
+        best_window = _best_window(
             tf.range(tf.size(row)) - tf.gather(row_starts(context_ids), row),
             *(tf.gather(x, row) for x in (capacity, step, num_windows, context_length)),
         )
+        self.best_window = tf.pad(best_window, [[0, 1]])
 
 
 def _best_window(
-    token: tf.Tensor, capacity: tf.Tensor, step: tf.Tensor, num_windows: tf.Tensor, length: tf.Tensor
+    token: tf.Tensor,
+    capacity: tf.Tensor,
+    step: tf.Tensor,
+    num_windows: tf.Tensor,
+    length: tf.Tensor,
 ) -> tf.Tensor:
     """`spans.max_context` for tokens of any contexts: int32 [N] each.
 

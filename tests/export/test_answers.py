@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.examples import spans
-from bert_tf.examples.spans import SpanExample
+from bert_tf.examples.labelled import SpanExample
 from bert_tf.tasks import squad
 from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.graph_windows import Windows
@@ -60,9 +60,7 @@ def graph_answers(pairs, logits, settings, chunk_rows=5):
 
         specs = answers.specs_of_windows(settings.n_best_size)
         of_windows = chunks.compute_each(windows, reduce, specs, chunk_rows)
-        return answers.answer_questions(
-            of_windows, windows.question, tf.size(question), settings
-        )
+        return answers.answer_questions(of_windows, windows.question, tf.size(question), settings)
 
     columns = list(zip(*pairs, strict=True)) or [(), ()]
     given = answer(*(tf.constant(column, tf.string) for column in columns))
@@ -72,9 +70,7 @@ def graph_answers(pairs, logits, settings, chunk_rows=5):
 def assert_equal_to_decode(pairs, make_logits, settings):
     examples, windows = windows_of(pairs)
     logits = make_logits(len(windows)).astype(np.float32)
-    want = squad.decode(
-        examples, windows, logits[:, 0], logits[:, 1], **wanted_flags(settings)
-    )
+    want = squad.decode(examples, windows, logits[:, 0], logits[:, 1], **wanted_flags(settings))
     got = graph_answers(pairs, logits, settings)
     for number, prediction in enumerate(want):
         row = {name: column[number] for name, column in got.items()}

@@ -9,6 +9,7 @@ import tensorflow as tf
 from bert_tf.examples import spans
 from bert_tf.examples.labelled import SpanExample
 from bert_tf.examples.rows import encoder_inputs
+from bert_tf.library import loading
 from bert_tf.tasks import squad
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export import verify, version
@@ -151,6 +152,17 @@ def test_one_question_is_answered_without_a_batch_dimension(loaded, together):
     assert answer["answer"] == together["answer"][0]
     named = loaded(question=tf.constant([PAIRS[0][0]]), context=tf.constant([FOX]))
     assert named["answer"][0] == together["answer"][0]
+
+
+def test_the_library_answers_as_the_signature(question_case, together):
+    model = loading.load(question_case.exported.path)
+    assert (model.num_texts, model.labels) == (2, ())
+    found = model(tuple(map(list, zip(*PAIRS, strict=True))))
+    assert [answer.text for answer in found] == [x.decode() for x in together["answer"]]
+    assert [answer.probability for answer in found] == together["score"].tolist()
+    for answer, start, end in zip(found, together["start"], together["end"], strict=True):
+        assert (answer.start, answer.end) == ((start, end) if answer.text else (None, None))
+    assert model(PAIRS[0]) == found[0]
 
 
 def test_logits_of_ids(loaded, offline):

@@ -114,7 +114,11 @@ def test_uses_no_op_that_a_serving_image_lacks(both):
 
 
 def test_rows_of_values_and_bytes_of_texts():
-    assert graph_offsets.segment_ids(tf.constant([0, 0, 2, 2, 3, 3]), 3).numpy().tolist() == [1, 1, 3]
+    assert graph_offsets.segment_ids(tf.constant([0, 0, 2, 2, 3, 3]), 3).numpy().tolist() == [
+        1,
+        1,
+        3,
+    ]
     data = graph_offsets.joined_bytes(tf.constant(["é", "", "a"]))
     assert bytes(data.numpy()) == "é  a ".encode()
     assert graph_offsets.starts_char(data).numpy().tolist() == [True, False, True, True, True, True]

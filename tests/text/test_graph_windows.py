@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.examples import spans
+from bert_tf.examples.labelled import SpanExample
 from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.graph_windows import Windows
 from bert_tf.text.vocab import Vocabulary
@@ -36,7 +37,7 @@ def made(question_ids, context_ids, max_seq_length, doc_stride):
 
 
 def assert_equal_to_python(questions, contexts, max_seq_length, doc_stride):
-    examples = [spans.SpanExample("", q, c) for q, c in zip(questions, contexts, strict=True)]
+    examples = [SpanExample("", q, c) for q, c in zip(questions, contexts, strict=True)]
     want = list(
         spans.make_windows(
             examples,
@@ -66,7 +67,7 @@ def assert_equal_to_python(questions, contexts, max_seq_length, doc_stride):
         shown = got["best_window"][start : start + len(window.offsets)]
         np.testing.assert_array_equal(shown == got["number"][number], window.is_max_context)
     assert len(got["question"]) == len(want)
-    assert len(got["best_window"]) == sum(map(len, contexts))
+    assert len(got["best_window"]) == sum(map(len, contexts)) + 1
 
 
 @pytest.mark.parametrize("doc_stride", [1, 2, 3, 5, 7, 12, 13, 31, 127])
@@ -89,5 +90,6 @@ def test_windows_of_hundreds_of_tokens_whose_scores_tie():
 def test_no_question():
     none = tf.RaggedTensor.from_row_splits(tf.zeros(0, tf.int32), tf.zeros(1, tf.int64))
     batch, got = made(none, none, tf.constant(17), tf.constant(3))
+    assert got.pop("best_window").shape == (1,)
     assert {name: tensor.shape[0] for name, tensor in got.items()} == dict.fromkeys(got, 0)
     assert batch["input_word_ids"].shape == (0, 17)
