@@ -54,7 +54,7 @@ class Contexts:
         row = graph_offsets.segment_ids(
             tf.cast(self.ids.row_splits, tf.int32), tf.size(self.ids.flat_values)
         )
-        self.starts, self.ends, self.start_bytes, self.end_bytes = (
+        self.starts, self.start_bytes, self.ends, self.end_bytes = (
             tf.pad(x, [[0, 1]])
             for chars in (starts.flat_values, ends.flat_values)
             for x in (chars, _bytes_of(self.texts, row, chars))

@@ -109,9 +109,10 @@ def _compare(signature: str, got: tf.Tensor, want: npt.NDArray, rows: Sequence[R
     differences = np.abs(logits - want).reshape(len(want), -1).max(axis=1)
     if not differences.max() <= _TOLERANCE * _scale(want):
         row = int(differences.argmax())
+        values = f" {logits[row]}, not {want[row]}," if want.ndim == 2 else ""
         raise Mismatch(
-            f"Signature {signature} of the exported graph gives logits {logits[row]} for "
-            f"{rows[row]!r}, the Python path {want[row]}."
+            f"Signature {signature} of the exported graph gives other logits{values} than the "
+            f"Python path for {rows[row]!r}: they differ by {differences[row]:.2g}."
         )
     return float(differences.max())
 

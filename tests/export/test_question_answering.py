@@ -122,8 +122,12 @@ def test_an_answer_does_not_depend_on_its_neighbours(loaded, together):
         for name, column in together.items():
             if column.dtype == np.float32:
                 np.testing.assert_allclose(alone[name][0], column[number], atol=4e-6, rtol=1e-6)
-            else:
+            elif column.dtype != np.int32:
                 np.testing.assert_array_equal(alone[name][0], column[number])
+        # Of equal texts in windows alike, rounding decides which is the answer.
+        context, answer = text_of(pair[1]), together["answer"][number].decode()
+        if context.count(answer) == 1:
+            assert alone["start"][0] == together["start"][number]
 
 
 def test_outputs_have_a_batch_dimension_and_no_question_is_answered(loaded):
@@ -204,7 +208,7 @@ def test_other_answers_are_a_mismatch(question_case, monkeypatch):
         return decode(*args, **flags | {"max_answer_length": 17})
 
     monkeypatch.setattr(squad, "decode", without_limit)
-    with pytest.raises(verify.Mismatch, match="serving_default .* answers .* was wanted"):
+    with pytest.raises(verify.Mismatch, match="serving_default .* otherwise than the Python path"):
         verify.largest_difference(case.exported.path, case.model, case.directory, 31)
 
 
