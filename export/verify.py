@@ -126,7 +126,10 @@ def _scale(logits: npt.NDArray) -> float:
 
 
 def _examples(rows: Sequence[Row]) -> list[SpanExample]:
-    return [SpanExample(str(number), *row) for number, row in enumerate(rows)]
+    return [
+        SpanExample(str(number), question, context)
+        for number, (question, context) in enumerate(rows)
+    ]
 
 
 def _windows(
