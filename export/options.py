@@ -22,7 +22,8 @@ class Export:
     )
     weights: str = option("best", "Weights to export.", choices=("best", "last"))
     max_seq_length: int | None = option(
-        None, "Tokens per example, special tokens included; none: as in training."
+        None,
+        "Tokens per example or window, special tokens included; none: as in training.",
     )
     chunk_rows: int = option(
         8,

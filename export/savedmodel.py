@@ -1,4 +1,4 @@
-"""Export a trained classifier as a SavedModel: texts in, answers out.  --help lists every flag."""
+"""Export a trained model as a SavedModel: texts in, answers out.  --help lists every flag."""
 
 import time
 
@@ -7,6 +7,7 @@ from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.tasks import registry
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 from bert_tf.tasks.kinds.text_task import TextTask
 from export.options import Export
 
@@ -44,11 +45,13 @@ def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
       InputError: the model is of another kind, or the length does not fit it.
     """
     metadata = directory.metadata
-    if not isinstance(registry.of_model(metadata), TextTask):
+    task = registry.of_model(metadata)
+    if not isinstance(task, TextTask | QuestionAnswering):
         raise InputError(
             f"--model_dir={directory.path} holds a model of kind {metadata.kind!r} "
             f"(task {metadata.task!r}). Models of one or two texts can be exported, which "
-            "run_classifier.py trains to answer with a label, several labels or a number."
+            "run_classifier.py trains to answer with a label, several labels or a number, and "
+            "those of run_squad.py."
         )
     if metadata.settings.get("long_texts") == "windows":
         raise InputError(
@@ -57,7 +60,7 @@ def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
             "--long_texts=truncate."
         )
     max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length
-    packing.check_length(max_seq_length, directory.config, shortest=1 + 2 * metadata.num_texts)
+    packing.check_length(max_seq_length, directory.config, task.shortest_row)
     return max_seq_length
 
 

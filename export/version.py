@@ -4,7 +4,7 @@ import dataclasses
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
@@ -12,11 +12,22 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from bert_tf import files, formatting, invocation
 from bert_tf.checkpoints.model_directory import ModelDirectory, ModelMetadata
 from bert_tf.errors import InputError
-from bert_tf.modeling.models import ClassifierModel
+from bert_tf.modeling.models import ClassifierModel, SpanModel
 from bert_tf.tasks import registry
+from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 from bert_tf.tasks.kinds.text_task import TextTask
 from export import operations, verify, warmup
-from export.module import ServingModule
+from export.module import ServingModule, TextModule, text_names
+from export.question_answering import QuestionModule
+
+# A text for each input of a text signature.
+_EXAMPLES = {
+    "text": "a text",
+    "text_a": "a text",
+    "text_b": "another",
+    "question": "a question",
+    "context": "a context",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Exported:
 
 
 def write(
-    model: ClassifierModel,
+    model: ClassifierModel | SpanModel,
     directory: ModelDirectory,
     export_dir: str,
     max_seq_length: int,
@@ -87,22 +98,25 @@ def _disk_full(path: str) -> str:
 
 
 def _save(
-    model: ClassifierModel,
+    model: ClassifierModel | SpanModel,
     directory: ModelDirectory,
     path: str,
     max_seq_length: int,
     chunk_rows: int,
 ) -> None:
+    task = registry.of_model(directory.metadata)
+    module: ServingModule
     with tempfile.TemporaryDirectory() as scratch:
-        task = registry.of_model(directory.metadata)
-        assert isinstance(task, TextTask), "savedmodel.check refuses other kinds"
-        labels_file = None
-        if task.is_labelled:
-            labels_file = os.path.join(scratch, "labels.txt")
-            files.write_text(
-                labels_file, "".join(f"{label}\n" for label in directory.metadata.labels)
-            )
-        module = ServingModule(model, task, directory, labels_file, max_seq_length, chunk_rows)
+        if isinstance(task, QuestionAnswering):
+            module = QuestionModule(model, task, directory, max_seq_length, chunk_rows)
+        else:
+            assert isinstance(task, TextTask), "savedmodel.check refuses other kinds"
+            labels_file = None
+            if task.is_labelled:
+                labels_file = os.path.join(scratch, "labels.txt")
+                labels = "".join(f"{label}\n" for label in directory.metadata.labels)
+                files.write_text(labels_file, labels)
+            module = TextModule(model, task, directory, labels_file, max_seq_length, chunk_rows)
         tf.saved_model.save(module, path, signatures=module.signatures())
 
 
@@ -116,6 +130,8 @@ def report(exported: Exported, metadata: ModelMetadata, seconds: float) -> None:
             print(f"  {name}: {_tensors(signature.inputs)} -> {_tensors(signature.outputs)}")
     if metadata.labels:
         print(f"  labels: {', '.join(metadata.labels)}")
+    if metadata.kind == QuestionAnswering.kind:
+        print("  start, end: Unicode code points of the context; -1 for no answer")
     difference = formatting.number(exported.difference, 1)
     print(
         f"  largest difference of a logit from the Python path: {difference}\n"
@@ -123,15 +139,16 @@ def report(exported: Exported, metadata: ModelMetadata, seconds: float) -> None:
         f"Serving image since {operations.FIRST_IMAGE} has\n"
         f"  tried: {operations.TRIED}"
     )
-    print("\n".join(_next_steps(exported, metadata.num_texts)), flush=True)
+    print("\n".join(_next_steps(exported, text_names(metadata))), flush=True)
 
 
-def _next_steps(exported: Exported, num_texts: int) -> Iterator[str]:
+def _next_steps(exported: Exported, names: Sequence[str]) -> Iterator[str]:
     """How to load, serve and ask the version; the commands can be pasted."""
     name = shlex.quote(exported.model_name)
     base_path = shlex.quote(os.path.dirname(exported.path))
-    arguments = ", ".join(['["a text"]', '["another"]'][:num_texts])
-    texts = '"a text"' if num_texts == 1 else '--text_a="a text" --text_b="another"'
+    arguments = ", ".join(f'["{_EXAMPLES[each]}"]' for each in names)
+    texts = " ".join(f'--{each}="{_EXAMPLES[each]}"' for each in names)
+    texts = texts.removeprefix("--text=")
     serve = invocation.of("serve", "-m serving")
     client = invocation.of("client", "-m serving.client")
     yield (

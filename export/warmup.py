@@ -24,7 +24,7 @@ def write(path: str, directory: ModelDirectory, max_seq_length: int, model_name:
       path: the version's directory.
       max_seq_length: of the exported graph.
     """
-    names = text_names(directory.metadata.num_texts)
+    names = text_names(directory.metadata)
     file = os.path.join(path, WARMUP_FILE)
     os.makedirs(os.path.dirname(file))
     with tf.io.TFRecordWriter(file) as writer:

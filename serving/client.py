@@ -21,7 +21,12 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 _SIGNATURE = "serving_default"
-_TWO_TEXTS = "Give --text_a and --text_b, or separate the texts of a pair with a tab."
+# Inputs of a model of two texts, in the order of the texts: each has a flag.
+_PAIRS = (("text_a", "text_b"), ("question", "context"))
+_TWO_TEXTS = (
+    "Give --text_a and --text_b, or --question and --context, or separate the texts of a pair with "
+    "a tab."
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,8 @@ class Client:
     url: str = option("localhost:8501", "The server's REST API: HOST:PORT, or a URL.")
     text_a: str | None = option(None, "First text, for a model of two texts.")
     text_b: str | None = option(None, "Second text, for a model of two texts.")
+    question: str | None = option(None, "Question, for a model that answers questions.")
+    context: str | None = option(None, "Text that holds the answer to --question.")
     top_k: int = option(3, "Labels to print per row, the most probable first; 0: all of them.")
     output_format: str = option(
         "text",
@@ -42,8 +49,11 @@ class Client:
     timeout_seconds: float = option(60.0, "Maximum seconds to wait for an answer.")
 
     def __post_init__(self) -> None:
-        if (self.text_a is None) != (self.text_b is None):
-            raise InputError("--text_a and --text_b go together; give both or none.")
+        for first, second in _PAIRS:
+            if (getattr(self, first) is None) != (getattr(self, second) is None):
+                raise InputError(f"--{first} and --{second} go together; give both or none.")
+        if self.text_a is not None and self.question is not None:
+            raise InputError("--text_a and --question are for different models; give one of them.")
         if self.batch_size < 1:
             raise InputError(f"--batch_size={self.batch_size} must be at least 1.")
         if self.top_k < 0:
@@ -108,7 +118,7 @@ def predict(
 
 
 def input_names(url: str, model_name: str, timeout_seconds: float = 60.0) -> list[str]:
-    """Names of the inputs of the model's default signature, sorted.
+    """Names of the inputs of the model's default signature, in the order of the texts.
 
     Raises:
       InputError: as `predict`, or there is no such signature.
@@ -119,7 +129,8 @@ def input_names(url: str, model_name: str, timeout_seconds: float = 60.0) -> lis
         raise InputError(
             f"{model_name} has no signature {_SIGNATURE}; it has {sorted(signatures)}."
         )
-    return sorted(signatures[_SIGNATURE]["inputs"])
+    names = sorted(signatures[_SIGNATURE]["inputs"])
+    return next((list(pair) for pair in _PAIRS if sorted(pair) == names), names)
 
 
 def _request(
@@ -194,10 +205,10 @@ class _Rows:
         self._name, self._num_texts = options.model_name, num_texts
         self._given: Iterable[bytes | list[bytes]]
         self.source, self.num_blank = "texts", 0
-        if options.text_a is not None and options.text_b is not None:
+        if pair := next(filter(None, (_pair(options, *names) for names in _PAIRS)), None):
             if arguments:
-                raise InputError(f"Give --text_a and --text_b or texts ({arguments}), not both.")
-            self._given = [[os.fsencode(options.text_a), os.fsencode(options.text_b)]]
+                raise InputError(f"{_TWO_TEXTS} There are flags and texts ({arguments}).")
+            self._given = [pair]
         elif arguments:
             self._given = list(map(os.fsencode, arguments))
         elif sys.stdin.isatty():
@@ -233,6 +244,12 @@ class _Rows:
         return text.split(b"\t") if self._num_texts > 1 else [text]
 
 
+def _pair(options: Client, first: str, second: str) -> list[bytes]:
+    """The texts of two flags; none, if they are not given."""
+    texts = getattr(options, first), getattr(options, second)
+    return [] if None in texts else list(map(os.fsencode, texts))
+
+
 def _json_string(text: bytes) -> str | dict[str, str]:
     """Text for JSON: a string, or base64 if it is not UTF-8."""
     try:
@@ -251,10 +268,13 @@ def _line(options: Client, names: Sequence[str], row: Sequence[bytes], predictio
 
 
 def _answer(prediction: Any, top_k: int) -> str:
-    """Labels with their probabilities, or the score, or whatever another model answers."""
+    """Labels or the answer with probabilities, or the score, or what another model answers."""
     if isinstance(prediction, dict) and {"label", "probabilities"} <= prediction.keys():
         pairs = sorted(_labelled(prediction), key=lambda pair: -pair[1])
         return ", ".join(f"{label}: {share:.3f}" for label, share in pairs[: top_k or None])
+    if isinstance(prediction, dict) and {"answer", "score", "has_answer"} <= prediction.keys():
+        answer = prediction["answer"] if prediction["has_answer"] else "(no answer)"
+        return f"{answer}: {prediction['score']:.3f}"
     if isinstance(prediction, dict) and "score" in prediction:
         return f"{prediction['score']:.3f}"
     return json.dumps(prediction, ensure_ascii=False)

@@ -3,21 +3,26 @@
 import os
 from typing import Any
 
+import numpy as np
+
 from bert_tf.errors import InputError
 from bert_tf.library import texts
+from bert_tf.library.question_answerer import Answer
 from bert_tf.library.text_classifier import Classification, classification
 
 _GRAPH_FILE = "saved_model.pb"
 _SIGNATURE = "serving_default"
 _LABELS_FILE = os.path.join("assets", "labels.txt")
+# Inputs of an export, in the order of the texts.
+_INPUTS = (("text",), ("text_a", "text_b"), ("question", "context"))
 
 
 class ExportedModel:
-    """A classifier or regressor that was exported. It answers as the model itself does.
+    """A model that was exported. It answers as the model itself does.
 
     Attributes:
-      labels: of the outputs, in their order; () for a regressor.
-      num_texts: 1, or 2 if it takes pairs.
+      labels: of the outputs of a classifier, in their order.
+      num_texts: 1, or 2 if it takes pairs, such as questions and contexts.
     """
 
     def __init__(self, path: str) -> None:
@@ -26,9 +31,9 @@ class ExportedModel:
 
         self._model = tf.saved_model.load(path)
         self._signature = self._model.signatures[_SIGNATURE]
-        names = self._signature.structured_input_signature[1]
-        self._names = sorted(names)  # text, or text_a and text_b
-        self.num_texts = len(names)
+        given = set(self._signature.structured_input_signature[1])
+        (self._names,) = [names for names in _INPUTS if set(names) == given]
+        self.num_texts = len(self._names)
         self.labels = _read_labels(os.path.join(path, _LABELS_FILE))
 
     def __call__(self, inputs: texts.Texts) -> Any:
@@ -38,7 +43,8 @@ class ExportedModel:
           inputs: a string, a list of strings, or a tuple (first texts, second texts).
 
         Returns:
-          a list of `Classification`, or float32 [B] of a regressor; for one string one of them.
+          a list of `Classification`; of `Answer`, if the texts are questions and contexts; or
+          float32 [B] of a regressor. For one string or pair one of them.
 
         Raises:
           ValueError: pairs for a model of single texts, or the other way round.
@@ -51,12 +57,23 @@ class ExportedModel:
             raise ValueError(f"This model takes {wanted}.")
         columns = zip(self._names, given.columns, strict=True)
         outputs = self._signature(**{name: tf.constant(column) for name, column in columns})
+        if "answer" in outputs:
+            found = _answers({name: column.numpy() for name, column in outputs.items()})
+            return found[0] if given.is_one else found
         if not self.labels:
             scores = outputs["score"].numpy()
             return scores[0] if given.is_one else scores
         rows = outputs["probabilities"].numpy()
         answers: list[Classification] = [classification(self.labels, row) for row in rows]
         return answers[0] if given.is_one else answers
+
+
+def _answers(columns: dict[str, np.ndarray]) -> list[Answer]:
+    rows = zip(*(columns[name] for name in ("answer", "score", "start", "end")), strict=True)
+    return [
+        Answer(text.decode(), float(score), *((int(start), int(end)) if text else (None, None)))
+        for text, score, start, end in rows
+    ]
 
 
 def find(path: str) -> str | None:
@@ -85,7 +102,7 @@ def _is_ours(path: str) -> bool:
         saved = saved_model_pb2.SavedModel.FromString(file.read())
     signatures = saved.meta_graphs[0].signature_def
     names = set(signatures[_SIGNATURE].inputs) if _SIGNATURE in signatures else set()
-    return names in ({"text"}, {"text_a", "text_b"})
+    return any(names == set(known) for known in _INPUTS)
 
 
 def _read_labels(path: str) -> tuple[str, ...]:

@@ -31,6 +31,10 @@ _CJK_BLOCKS = (
     (0x2F800, 0x2FA1F),
 )
 
+# Code points that tables of all characters cover. The planes of later ideographs, the unassigned
+# planes and those of private use are left out: their characters stay as they are.
+WITH_PROPERTIES = (range(0x30000), range(0xE0000, 0xE1000))
+
 
 def is_deleted(char: str) -> bool:
     """Whether clean-up drops it: control and format characters, and the replacement character.

@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.errors import InputError
-from bert_tf.text import characters
+from bert_tf.text import characters, graph_offsets
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
@@ -72,12 +72,45 @@ class GraphTokenizer(tf.Module):
         Returns:
           int32 ragged [B (T)].
         """
+        texts = self._normalized(texts)
+        texts = _apply_where(_has_many_chars(texts), self._replace_long_words, texts)
+        return self._wordpieces.tokenize(texts)
+
+    def tokens_with_offsets(
+        self, texts: tf.Tensor
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the ids and where in the text each wordpiece comes from.
+
+        The same as `wordpiece.WordPieceTokenizer.encode_with_offsets`, which says what belongs to
+        a wordpiece.
+
+        Args:
+          texts: string [B]; bytes that are not UTF-8 are ignored, offsets then count the
+            characters of the text without them.
+
+        Returns:
+          (ids, starts, ends), int32 ragged [B (T)] each; `starts` and `ends` in characters, which
+          are Unicode code points.
+        """
+        starts, ends = graph_offsets.kept_spans(texts, self.do_lower_case)
+        normal = self._normalized(texts)
+        has_many_chars = _has_many_chars(normal)
+        final = _apply_where(has_many_chars, self._replace_long_words, normal)
+        ids, first_byte, _ = self._wordpieces.tokenize_with_offsets(final)
+        first = graph_offsets.chars_before(final, tf.cast(first_byte, tf.int32))
+
+        def before_replacement() -> tf.Tensor:
+            return tf.gather(graph_offsets.without_long_words(_separated(normal)), first)
+
+        first = tf.cond(tf.reduce_any(has_many_chars), before_replacement, lambda: first)
+        starts, ends = graph_offsets.join_spans(first, starts, ends)
+        return ids, ids.with_values(starts), ids.with_values(ends)
+
+    def _normalized(self, texts: tf.Tensor) -> tf.Tensor:
+        """The normal forms, with spaces around words except at ASCII punctuation and CJK."""
         is_plain = tf.strings.regex_full_match(texts, _plain_pattern(self.do_lower_case))
         texts = _apply_where(~is_plain, self._make_plain, texts)
-        texts = self._normalizer.normalize(texts)
-        has_many_chars = tf.strings.regex_full_match(texts, _MANY_CHARS)
-        texts = _apply_where(has_many_chars, self._replace_long_words, texts)
-        return self._wordpieces.tokenize(texts)
+        return self._normalizer.normalize(texts)
 
     def _make_plain(self, texts: tf.Tensor) -> tf.Tensor:
         """Does beforehand what a table of single characters cannot do."""
@@ -89,11 +122,8 @@ class GraphTokenizer(tf.Module):
         return tf_text.normalize_utf8(texts, "NFD")
 
     def _replace_long_words(self, texts: tf.Tensor) -> tf.Tensor:
-        """Replaces words beyond the limit by a character that no token has: they become [UNK].
-
-        The normal form has spaces around words, except at ASCII punctuation and CJK characters.
-        """
-        texts = tf.strings.regex_replace(texts, _unseparated_pattern(), r" \0 ")
+        """Replaces words beyond the limit by a character that no token has: they become [UNK]."""
+        texts = _separated(texts)
         return tf.strings.regex_replace(texts, f"[^ ]{{{MAX_WORD_CHARS + 1},}}", self._unknown)
 
 
@@ -107,6 +137,16 @@ def _apply_where(
         return tf.tensor_scatter_nd_update(texts, rows, function(tf.gather_nd(texts, rows)))
 
     return tf.cond(tf.reduce_any(chosen), replaced, lambda: texts)
+
+
+def _has_many_chars(texts: tf.Tensor) -> tf.Tensor:
+    """Whether a normal form may have a word beyond the limit."""
+    return tf.strings.regex_full_match(texts, _MANY_CHARS)
+
+
+def _separated(texts: tf.Tensor) -> tf.Tensor:
+    """Normal forms with spaces around all words."""
+    return tf.strings.regex_replace(texts, _unseparated_pattern(), r" \0 ")
 
 
 def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
@@ -135,11 +175,8 @@ def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
 
 
 def _codepoints_with(has_property: Callable[[str], bool]) -> list[int]:
-    """Code points of the characters with a property, among those that the tables cover.
-
-    The planes of later ideographs, the unassigned planes and those of private use are left out.
-    """
-    codepoints = itertools.chain(range(0x30000), range(0xE0000, 0xE1000))
+    """Code points of the characters with a property, among those that the tables cover."""
+    codepoints = itertools.chain(*characters.WITH_PROPERTIES)
     return [codepoint for codepoint in codepoints if has_property(chr(codepoint))]
 
 

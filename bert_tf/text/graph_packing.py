@@ -1,25 +1,28 @@
 """Wordpiece ids to packed rows of the model, as a TensorFlow graph.
 
 `TextRows` gives what `bert_tf.examples.packing.pack` gives, in core TensorFlow operations: the
-trimmers of tf-text are missing from the serving images before 2.20.
+trimmers of tf-text are missing from the serving images before 2.20. `graph_windows` packs a
+question and a long context.
 """
+
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.text.vocab import Vocabulary
 
-# Indices of the special ids in the pool that `TextRows` gathers from.
+# Indices of the special ids in the pool that `PackedRows` gathers from.
 _PAD, _CLS, _SEP, _NUM_SPECIAL = 0, 1, 2, 3
 
 
-class TextRows:
-    """Rows packed as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`, truncated longest first.
+class PackedRows:
+    """Rows packed as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
 
     Args:
-      ids_a: int32 ragged [B (T)].
-      ids_b: int32 ragged [B (T)]; None: single texts.
-      max_seq_length: tokens of a row, special tokens included.
+      ids: int32 [N], the ids of all texts.
+      parts: (starts, lengths) of a and, for pairs, of b: int32 [B] each, what of `ids` it is.
+      max_length: tokens of the longest row, special tokens included.
 
     Attributes:
       lengths: int32 [B], tokens of each row, special tokens included.
@@ -28,26 +31,17 @@ class TextRows:
 
     def __init__(
         self,
-        ids_a: tf.RaggedTensor,
-        ids_b: tf.RaggedTensor | None,
+        ids: tf.Tensor,
+        parts: Sequence[tuple[tf.Tensor, tf.Tensor]],
         vocabulary: Vocabulary,
-        max_seq_length: int,
+        max_length: int,
     ) -> None:
         special = [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id]
-        start_a = _row_starts(ids_a) + _NUM_SPECIAL
-        if ids_b is None:
-            self._pool = tf.concat([special, ids_a.flat_values], axis=0)
-            keep_a = tf.minimum(_row_lengths(ids_a), max_seq_length - 2)
-            self._columns = tf.stack([start_a, keep_a], axis=1)  # [B 2]
-            self.lengths = keep_a + 2
-        else:
-            self._pool = tf.concat([special, ids_a.flat_values, ids_b.flat_values], axis=0)
-            start_b = _row_starts(ids_b) + tf.size(ids_a.flat_values) + _NUM_SPECIAL
-            lengths = _row_lengths(ids_a), _row_lengths(ids_b)
-            keep_a, keep_b = _truncated_lengths(*lengths, max_seq_length - 3)
-            self._columns = tf.stack([start_a, keep_a, start_b, keep_b], axis=1)  # [B 4]
-            self.lengths = keep_a + keep_b + 3
-        self.max_length = max_seq_length
+        self._pool = tf.concat([special, ids], axis=0)
+        columns = [column for start, length in parts for column in (start + _NUM_SPECIAL, length)]
+        self._columns = tf.stack(columns, axis=1)  # [B 2] or [B 4]
+        self.lengths = tf.add_n([length for _, length in parts]) + 1 + len(parts)
+        self.max_length = max_length
 
     def batch(self, rows: tf.Tensor, length: tf.Tensor) -> dict[str, tf.Tensor]:
         """The encoder's inputs for some rows.
@@ -78,11 +72,41 @@ class TextRows:
         }
 
 
-def _row_starts(ids: tf.RaggedTensor) -> tf.Tensor:
+class TextRows(PackedRows):
+    """Rows of single texts or pairs, truncated longest first.
+
+    Args:
+      ids_a: int32 ragged [B (T)].
+      ids_b: int32 ragged [B (T)]; None: single texts.
+      max_seq_length: tokens of a row, special tokens included.
+    """
+
+    def __init__(
+        self,
+        ids_a: tf.RaggedTensor,
+        ids_b: tf.RaggedTensor | None,
+        vocabulary: Vocabulary,
+        max_seq_length: int,
+    ) -> None:
+        start_a, length_a = row_starts(ids_a), row_lengths(ids_a)
+        if ids_b is None:
+            keep_a = tf.minimum(length_a, max_seq_length - 2)
+            super().__init__(ids_a.flat_values, [(start_a, keep_a)], vocabulary, max_seq_length)
+        else:
+            ids = tf.concat([ids_a.flat_values, ids_b.flat_values], axis=0)
+            start_b = row_starts(ids_b) + tf.size(ids_a.flat_values)
+            keep_a, keep_b = _truncated_lengths(length_a, row_lengths(ids_b), max_seq_length - 3)
+            parts = [(start_a, keep_a), (start_b, keep_b)]
+            super().__init__(ids, parts, vocabulary, max_seq_length)
+
+
+def row_starts(ids: tf.RaggedTensor) -> tf.Tensor:
+    """Where each row starts in the flat values, int32 [B]."""
     return tf.cast(ids.row_starts(), tf.int32)
 
 
-def _row_lengths(ids: tf.RaggedTensor) -> tf.Tensor:
+def row_lengths(ids: tf.RaggedTensor) -> tf.Tensor:
+    """Length of each row, int32 [B]."""
     return tf.cast(ids.row_lengths(), tf.int32)
 
 

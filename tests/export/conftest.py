@@ -68,3 +68,26 @@ def cases(model_directory, tmp_path_factory):
         exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
         cases[kind, num_texts] = Case(model, directory, exported)
     return cases
+
+
+@pytest.fixture(scope="session")
+def question_case(model_directory, tmp_path_factory):
+    """A `Case` of a model that answers questions, or says that there is no answer."""
+    import keras
+
+    from bert_tf.checkpoints.model_directory import new_model
+    from export import version
+
+    keras.utils.set_random_seed(17)
+    settings = {
+        "doc_stride": 7,
+        "max_query_length": 11,
+        "n_best_size": 5,
+        "max_answer_length": 4,
+        "null_score_diff_threshold": -0.25,
+    }
+    directory = model_directory("span", 2, task="squad-2.0", settings=settings)
+    model = new_model(directory.config, directory.metadata)
+    base_path = tmp_path_factory.mktemp("models") / "questions"
+    exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
+    return Case(model, directory, exported)

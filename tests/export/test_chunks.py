@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from bert_tf.examples import packing
 from bert_tf.examples.rows import encoder_inputs
+from bert_tf.text.graph_packing import TextRows
 from bert_tf.text.vocab import Vocabulary
 from export import chunks
 
@@ -23,7 +24,7 @@ def largest_id_and_width(rows_lengths):
     ids = tf.RaggedTensor.from_row_lengths(
         tf.repeat(tf.range(tf.size(rows_lengths)) + 7, rows_lengths - 2), rows_lengths - 2
     )
-    rows = chunks.TextRows(ids, None, VOCABULARY, 53)
+    rows = TextRows(ids, None, VOCABULARY, 53)
     return chunks.compute(rows, function, 2, chunk_rows=5)
 
 
@@ -41,6 +42,20 @@ def test_chunks_are_as_long_as_their_longest_row():
     # By length: 3 3 4 5 8 | 9 40 50 51 52 | 53, rounded up to a multiple of 4, at most 53.
     want = {3: 8, 4: 8, 5: 8, 8: 8, 9: 52, 40: 52, 50: 52, 51: 52, 52: 52, 53: 53}
     np.testing.assert_array_equal(width, [want[length] for length in lengths])
+
+
+def test_several_outputs_of_any_type_and_the_numbers_of_the_rows():
+    lengths = tf.constant([9, 3, 31, 5, 4, 17, 3], tf.int32)
+    ids = tf.RaggedTensor.from_row_lengths(tf.range(7, 65), lengths - 2)
+    rows = TextRows(ids, None, VOCABULARY, 53)
+
+    def function(batch, numbers):
+        return {"text": tf.strings.as_string(numbers), "sum": tf.reduce_sum(batch["input_mask"], 1)}
+
+    specs = {"text": tf.TensorSpec([None], tf.string), "sum": tf.TensorSpec([None], tf.int32)}
+    got = chunks.compute_each(rows, function, specs, chunk_rows=3)
+    assert got["text"].numpy().tolist() == [b"0", b"1", b"2", b"3", b"4", b"5", b"6"]
+    np.testing.assert_array_equal(got["sum"], lengths)
 
 
 def ragged(sequences):
@@ -63,9 +78,7 @@ def test_rows_equal_python_packing(max_seq_length, is_pair):
         packing.pack(a, b, PERMUTED, max_seq_length) for a, b in zip(ids_a, pairs, strict=True)
     ]
     want = encoder_inputs(*map(list, zip(*packed, strict=True)), length=37)
-    rows = chunks.TextRows(
-        ragged(ids_a), ragged(ids_b) if is_pair else None, PERMUTED, max_seq_length
-    )
+    rows = TextRows(ragged(ids_a), ragged(ids_b) if is_pair else None, PERMUTED, max_seq_length)
     np.testing.assert_array_equal(rows.lengths, [len(word_ids) for word_ids, _ in packed])
     chosen = rng.permutation(101)[:29]
     got = rows.batch(tf.constant(chosen, tf.int32), 37)
@@ -87,6 +100,6 @@ def test_ids_are_cut_behind_the_last_real_token():
 
 def test_no_rows():
     none = tf.RaggedTensor.from_row_splits(tf.zeros(0, tf.int32), tf.zeros(1, tf.int64))
-    assert chunks.TextRows(none, none, PERMUTED, 17).lengths.shape == (0,)
+    assert TextRows(none, none, PERMUTED, 17).lengths.shape == (0,)
     empty = tf.zeros((0, 0), tf.int32)
     assert chunks.IdRows({"input_mask": empty}).lengths.shape == (0,)

@@ -60,13 +60,13 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     logits = np.asarray(case.model(batch, training=False)["logits"])[0]
     label = case.directory.metadata.labels[logits.argmax()]
 
-    export, run_cli, serve, client, curl = commands(port := free_port())
+    export, run_cli, serve, client, curl, _ = commands(port := free_port())
     printed = subprocess.run(export, **shell, stdout=subprocess.PIPE, check=True).stdout
     assert printed.startswith("Exporting out/topics/last into out/models/topics ...\n")
     assert "Serve it:  python -m serving --model_name=topics --model_base_path=out/mod" in printed
     assert os.listdir("out/models/topics") == ["1"]
 
-    (program,) = blocks("python")
+    program, _ = blocks("python")
     exec(program, {})
     assert capsys.readouterr().out.startswith(f"{label} {{'zero': ")
     printed = subprocess.run(run_cli, **shell, stdout=subprocess.PIPE, check=True).stdout
@@ -93,6 +93,24 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
         server.communicate()
 
 
+def test_the_commands_for_question_answering(question_case, shell, capsys):
+    checkpoints.save(question_case.model, question_case.directory.weights("best"))
+    os.mkdir("out")
+    os.symlink(question_case.directory.path, "out/squad")
+    *_, (python, module, *arguments) = commands(port=8501)
+    assert (python, module) == ("python", "-m")
+    name, *flags = arguments
+    assert name == "export.savedmodel"
+    savedmodel.run(options.Export(**dict(flag.removeprefix("--").split("=") for flag in flags)))
+    assert os.listdir("out/models/squad") == ["1"]
+    capsys.readouterr()
+    _, program = blocks("python")
+    names = {}
+    exec(program, names)
+    text = names["answer"]["answer"].numpy().decode()
+    assert capsys.readouterr().out == f"{text} {text}\n"
+
+
 def assert_answer(answer, logits, labels):
     """The answer over HTTP is that of the Python path, and the page shows the same fields."""
     (shown,) = json.loads(blocks("json")[0])["predictions"]
@@ -104,8 +122,8 @@ def assert_answer(answer, logits, labels):
 
 
 def test_other_kinds_are_refused_with_what_can_be_exported(model_directory):
-    with pytest.raises(InputError, match="kind 'span'.*one or two texts can be exported"):
-        savedmodel.check(model_directory("span", 2))
+    with pytest.raises(InputError, match="kind 'tag'.*one or two texts can be exported"):
+        savedmodel.check(model_directory("tag", 1))
 
 
 def test_the_length_is_checked_against_the_position_table(model_directory):

@@ -118,6 +118,39 @@ def test_only_a_pair_of_two_blank_texts_is_passed_over(server, capsys):
         client.main(client.Client(model_name="m", text_a="", text_b=" "), [])
 
 
+def answered(row):
+    answer = row["context"] if row["question"] else ""
+    return {"answer": answer, "score": 0.75, "has_answer": bool(answer), "n_best_answers": [answer]}
+
+
+def test_questions_come_before_their_contexts(server, capsys, standard_input):
+    serve(server, ["context", "question"], answered)
+    standard_input("who?\tpeace 👍\n\tmore\n".encode())
+    client.main(client.Client(model_name="m"), [])
+    assert capsys.readouterr().out.splitlines() == [
+        "peace 👍: 0.750\twho?\tpeace 👍",
+        "(no answer): 0.750\t\tmore",
+    ]
+    assert server.bodies[0]["instances"] == [
+        {"question": "who?", "context": "peace 👍"},
+        {"question": "", "context": "more"},
+    ]
+
+
+def test_a_question_in_flags(server, capsys):
+    serve(server, ["context", "question"], answered)
+    options = client.Client(model_name="m", question="q", context="c", output_format="json")
+    client.main(options, [])
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["question"], shown["context"], shown["answer"]) == ("q", "c", "c")
+    with pytest.raises(InputError, match="--question and --context, or separate .* flags and"):
+        client.main(options, ["text"])
+    with pytest.raises(InputError, match="--question and --context go together"):
+        client.Client(model_name="m", context="c")
+    with pytest.raises(InputError, match="--text_a and --question are for different models"):
+        client.Client(model_name="m", question="q", context="c", text_a="a", text_b="b")
+
+
 @pytest.mark.parametrize(
     ("url", "full"),
     [
