@@ -13,8 +13,10 @@ Each training and each prediction is a process of its own on one thread: AdamW, 
 tenth, linear decay to 0, clip 1.0, dropout 0.1, batches in four micro-batches sorted by length
 (--peer_padding: or padded as run_qa does). Both cut windows of 384 tokens with --doc_stride=128,
 the step from window to window here, and there their overlap. Scores are the official ones, of the
-last weights; no answer wins where its score is above that of the best span. A run that is done is a
-line of results.jsonl in --work_dir. Seconds are the CPU time of a process, start-up included.
+last weights; no answer wins where its score is above that of the best span. The best_ scores of 2.0
+are those of the threshold that is best on the same questions, so they flatter both. A run that is
+done is a line of results.jsonl in --work_dir. Seconds are the CPU time of a process, start-up
+included.
 """
 
 import dataclasses
@@ -27,11 +29,16 @@ from benchmarks.tasks import fine_tunings
 from bert_tf import files, flagging
 from bert_tf.examples import readers
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.tasks import squad, squad_metrics
+from bert_tf.tasks import squad_metrics
 
 ROOT = pathlib.Path(__file__).parents[2]
 PEER = ROOT / "benchmarks/tasks/question_answering_peer.py"
 BATCH_SIZE = 16
+METRICS_V1 = ("exact_match", "f1")
+METRICS_V2 = (
+    *("exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"),
+    *("best_exact", "best_exact_thresh", "best_f1", "best_f1_thresh"),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -197,20 +204,30 @@ def fine_tuned(who, case, seed, sizes, options, record):
 
 
 def scores(test, folder, is_v2):
-    """The official metrics of predictions.json, in percent."""
-    examples, _ = squad.read_examples(str(test), version_2_with_negative=is_v2)
-    predictions = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))
+    """The official metrics of the prediction files, in percent."""
+    examples = readers.SquadLayout(version_2_with_negative=is_v2).read(str(test))
+    predictions = read_answers(folder, "predictions")
     found = squad_metrics.evaluate(examples, predictions, is_v2)
+    if is_v2:
+        # What competes with no answer, even where that has won.
+        best = {
+            key: next((each["text"] for each in n_best if each["text"]), "")
+            for key, n_best in read_answers(folder, "nbest_predictions").items()
+        }
+        odds = read_answers(folder, "null_odds")
+        found |= squad_metrics.best_thresholds(examples, best, odds)
     return {name: round(x, 2) for name, x in found.items() if not name.endswith("total")}
+
+
+def read_answers(folder, name):
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def summarized(case, lines, sizes, options):
     """The row of a case in the table, which it prints."""
     recipe = CASES[case]
-    prefixes = ("", "HasAns_", "NoAns_") if recipe.version_2_with_negative else ("",)
-    exact = "exact" if recipe.version_2_with_negative else "exact_match"
-    metrics = [f"{prefix}{name}" for prefix in prefixes for name in (exact, "f1")]
     lines = {who: of_one for who, of_one in lines.items() if of_one}
+    metrics = METRICS_V2 if recipe.version_2_with_negative else METRICS_V1
     columns = [*metrics, "train_cpu_seconds", "predict_cpu_seconds"]
     spreads = {
         who: {name: fine_tunings.spread([line[name] for line in of_one]) for name in columns}

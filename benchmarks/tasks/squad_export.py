@@ -12,6 +12,7 @@ the first. The peak memory is that of a process which answers one question about
 of --num_words words.
 """
 
+import collections
 import dataclasses
 import itertools
 import json
@@ -21,9 +22,8 @@ import sys
 from benchmarks.tasks import fine_tunings
 from bert_tf import files, flagging
 from bert_tf.checkpoints.model_directory import ModelDirectory
-from bert_tf.examples import spans
 from bert_tf.flagging import REQUIRED, option
-from bert_tf.tasks import squad
+from bert_tf.tasks import registry
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from serving import versions
 
@@ -38,7 +38,6 @@ class Options:
     model_dir: str = option(REQUIRED, "Model directory of a run of run_squad.py.", is_path=True)
     predict_file: str = option(REQUIRED, "SQuAD JSON to answer.", is_path=True)
     work_dir: str = option(REQUIRED, "For the exported model and its answers.", is_path=True)
-    version_2_with_negative: bool = option(False, "Questions may have no answer (SQuAD 2.0).")
     max_predict_examples: int | None = option(None, "Questions to answer; none: all.")
     batch_size: int = option(32, "Questions of a request.")
     num_alone: int = option(200, "Questions that are asked alone, too.")
@@ -52,10 +51,8 @@ def main(options):
     work = pathlib.Path(options.work_dir)
     work.mkdir(parents=True, exist_ok=True)
     directory = ModelDirectory.open(options.model_dir)
-    examples, _ = squad.read_examples(
-        options.predict_file, version_2_with_negative=options.version_2_with_negative
-    )
-    examples = examples[: options.max_predict_examples]
+    task = registry.of_model(directory.metadata)
+    examples = task.layout.read(options.predict_file)[: options.max_predict_examples]
     rows = [{"question": each.question, "context": each.context} for each in examples]
     seconds = {"offline": offline(directory, len(examples), options)}
     predictions, odds = offline_answers(directory)
@@ -64,7 +61,7 @@ def main(options):
     _, first_cost = served(exported, rows[:NUM_FIRST], work, options.batch_size)
     seconds["exported"] = cost.cpu_seconds - first_cost.cpu_seconds
     alone, _ = served(exported, rows[: options.num_alone], work, 1)
-    counts = num_windows(examples, directory)
+    counts = num_windows(task, examples, directory)
     timed = sum(counts[NUM_FIRST:])
     summary = {
         "data": pathlib.Path(options.predict_file).name,
@@ -89,7 +86,6 @@ def offline(directory, num_questions, options):
         "do_lower_case": str(directory.metadata.do_lower_case).lower(),
         "max_seq_length": directory.metadata.max_seq_length,
         "predict_file": options.predict_file,
-        "version_2_with_negative": str(options.version_2_with_negative).lower(),
     }
     command = [sys.executable, "run_squad.py", "--do_predict"]
     command += [f"--{name}={value}" for name, value in flags.items()]
@@ -123,18 +119,13 @@ def served(exported, rows, work, batch_size):
     return [json.loads(line) for line in lines if line], cost
 
 
-def num_windows(examples, directory):
+def num_windows(task, examples, directory):
     """Windows of each question."""
     metadata = directory.metadata
-    counts = [0] * len(examples)
-    for window in spans.make_windows(
-        examples,
-        WordPieceTokenizer(directory.vocabulary, metadata.do_lower_case),
-        directory.vocabulary,
-        max_seq_length=metadata.max_seq_length,
-    ):
-        counts[window.example_index] += 1
-    return counts
+    tokenizer = WordPieceTokenizer(directory.vocabulary, metadata.do_lower_case)
+    rows = task.encode(examples, tokenizer, metadata.max_seq_length)
+    counts = collections.Counter(window.example_index for window in rows.windows)
+    return [counts[index] for index in range(len(examples))]
 
 
 def compared(examples, found, predictions, odds):

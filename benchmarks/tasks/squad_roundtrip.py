@@ -19,9 +19,9 @@ import pathlib
 import time
 
 from bert_tf import files, flagging
-from bert_tf.examples import spans
+from bert_tf.examples import readers, spans
 from bert_tf.flagging import option
-from bert_tf.tasks import squad, squad_metrics
+from bert_tf.tasks import squad_metrics
 from bert_tf.text import vocab
 from bert_tf.text.wordpiece import WordPieceTokenizer
 
@@ -101,7 +101,7 @@ def can_be_predicted(windows, max_answer_length, both_ends):
 
 
 def measure(path, vocabulary, do_lower_case, options):
-    examples, _ = squad.read_examples(path, version_2_with_negative=True)
+    examples = readers.SquadLayout(version_2_with_negative=True).read(path)
     labelled = list(one_answer_each(examples))
     began = time.perf_counter()
     windows = collections.defaultdict(list)
