@@ -55,7 +55,7 @@ def main(options):
     examples = task.layout.read(options.predict_file)[: options.max_predict_examples]
     rows = [{"question": each.question, "context": each.context} for each in examples]
     seconds = {"offline": offline(directory, len(examples), options)}
-    predictions, odds = offline_answers(directory)
+    wanted = offline_answers(directory)
     exported = export(options.model_dir, work / "model")
     found, cost = served(exported, rows, work, options.batch_size)
     _, first_cost = served(exported, rows[:NUM_FIRST], work, options.batch_size)
@@ -67,7 +67,7 @@ def main(options):
         "data": pathlib.Path(options.predict_file).name,
         "questions": len(examples),
         "windows": sum(counts),
-        **compared(examples, found, predictions, odds),
+        **compared(examples, found, wanted),
         "alone and in a batch": compared_alone(alone, found),
         "windows_per_cpu_second": {who: round(timed / x, 2) for who, x in seconds.items()},
         "long passage": long_passage(exported, rows, work, options.num_words),
@@ -97,10 +97,12 @@ def offline(directory, num_questions, options):
 
 
 def offline_answers(directory):
-    """predictions.json and null_odds.json; the second is empty for SQuAD 1.1."""
-    for name in ("predictions", "null_odds"):
+    """Dict with the content of each prediction file; null_odds is empty for SQuAD 1.1."""
+    contents = {}
+    for name in ("predictions", "nbest_predictions", "null_odds"):
         path = pathlib.Path(directory.path, f"{name}.json")
-        yield json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        contents[name] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return contents
 
 
 def export(model_dir, base_path):
@@ -128,29 +130,47 @@ def num_windows(task, examples, directory):
     return [counts[index] for index in range(len(examples))]
 
 
-def compared(examples, found, predictions, odds):
-    """How often the exported model gives the offline answer, and what its offsets cut out."""
-    same, at_its_place, num_answers, differing = 0, 0, 0, []
+def compared(examples, found, wanted):
+    """How often the exported model gives the offline answers, and what its offsets cut out.
+
+    Args:
+      examples: the questions.
+      found: the exported model's answers to them.
+      wanted: the content of the prediction files.
+    """
+    same, same_lists, differing, null_odds = 0, 0, [], []
     for example, answer in zip(examples, found, strict=True):
-        text = predictions[example.question_id]
-        same += answer["answer"] == text
-        num_answers += answer["has_answer"]
-        cut = example.context[answer["start"] : answer["end"]]
-        at_its_place += answer["has_answer"] and cut == answer["answer"]
-        if answer["answer"] != text:
-            differing.append({"offline": text, "exported": answer["answer"]})
-    differences = [
-        abs(answer["null_odds"] - odds[example.question_id])
+        key, text = example.question_id, answer["answer"]
+        same += text == wanted["predictions"][key]
+        if text != wanted["predictions"][key]:
+            differing.append({"offline": wanted["predictions"][key], "exported": text})
+        n_best = [each["text"] for each in wanted["nbest_predictions"][key]]
+        same_lists += answer["n_best_answers"][: len(n_best)] == n_best
+        if key in wanted["null_odds"]:
+            null_odds.append(abs(answer["null_odds"] - wanted["null_odds"][key]))
+    answered = [
+        (example.context[answer["start"] : answer["end"]], answer["answer"])
         for example, answer in zip(examples, found, strict=True)
-        if example.question_id in odds
+        if answer["has_answer"]
+    ]
+    n_best = [
+        (example.context[start:end], text)
+        for example, answer in zip(examples, found, strict=True)
+        for text, start, end in zip(
+            *(answer[f"n_best_{name}"] for name in ("answers", "starts", "ends")), strict=True
+        )
+        if text
     ]
     return {
         "identical answers": same,
         "fraction of identical answers": same / len(examples),
         "differing": differing[:NUM_SHOWN],
-        "answered": num_answers,
-        "answered, and cut out of the passage by the offsets": at_its_place,
-        "largest difference of null odds": max(differences, default=None),
+        "identical n best": same_lists,
+        "answered": len(answered),
+        "answers cut out by their offsets": sum(cut == text for cut, text in answered),
+        "n best texts": len(n_best),
+        "n best texts cut out by their offsets": sum(cut == text for cut, text in n_best),
+        "largest difference of null odds": max(null_odds, default=None),
     }
 
 

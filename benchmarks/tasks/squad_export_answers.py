@@ -2,17 +2,19 @@
 
     python benchmarks/tasks/squad_export_answers.py SAVED_MODEL QUESTIONS ANSWERS BATCH_SIZE
 
-Needs TensorFlow and nothing of bert_tf. QUESTIONS and ANSWERS are JSON Lines: "question" and
-"context" in, the outputs of the signature but for the n best out.
+Needs TensorFlow with TensorFlow Text, and nothing of bert_tf. QUESTIONS and ANSWERS are JSON Lines:
+"question" and "context" in, the outputs of the signature out.
 """
 
 import json
 import pathlib
 import sys
 
+import numpy as np
 import tensorflow as tf
+import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer)
 
-OUTPUTS = ("answer", "start", "end", "score", "null_odds", "has_answer")
+TEXTS = ("answer", "n_best_answers")
 
 
 def main():
@@ -30,9 +32,10 @@ def main():
 def answers(signature, batch):
     """A dict for each question."""
     inputs = {name: tf.constant([each[name] for each in batch]) for name in ("question", "context")}
-    outputs = signature(**inputs)
-    columns = {name: outputs[name].numpy().tolist() for name in OUTPUTS if name in outputs}
-    columns["answer"] = [text.decode("utf-8") for text in columns["answer"]]
+    columns = {name: output.numpy() for name, output in signature(**inputs).items()}
+    for name in TEXTS:
+        columns[name] = np.vectorize(bytes.decode, otypes=[object])(columns[name])
+    columns = {name: column.tolist() for name, column in columns.items()}
     for row in zip(*columns.values(), strict=True):
         yield dict(zip(columns, row, strict=True))
 

@@ -103,7 +103,7 @@ def can_be_predicted(windows, max_answer_length, both_ends):
 def measure(path, vocabulary, do_lower_case, options):
     examples = readers.SquadLayout(version_2_with_negative=True).read(path)
     labelled = list(one_answer_each(examples))
-    began = time.perf_counter()
+    began = time.process_time()
     windows = collections.defaultdict(list)
     for window in spans.make_windows(
         labelled,
@@ -114,7 +114,7 @@ def measure(path, vocabulary, do_lower_case, options):
         max_query_length=options.max_query_length,
     ):
         windows[window.example_index].append(window)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     reasons, shown, same = collections.Counter(), collections.defaultdict(list), 0
     for index, example in enumerate(labelled):
         gold = example.answers[0]
@@ -139,7 +139,7 @@ def measure(path, vocabulary, do_lower_case, options):
             )
             for name, both_ends in limits.items()
         },
-        "seconds": round(seconds, 2),
+        "cpu_seconds": round(seconds, 2),
     }
 
 
