@@ -154,12 +154,9 @@ def compared(examples, found, wanted):
         if answer["has_answer"]
     ]
     n_best = [
-        (example.context[start:end], text)
+        pair
         for example, answer in zip(examples, found, strict=True)
-        for text, start, end in zip(
-            *(answer[f"n_best_{name}"] for name in ("answers", "starts", "ends")), strict=True
-        )
-        if text
+        for pair in cut_out(example.context, answer)
     ]
     return {
         "identical answers": same,
@@ -172,6 +169,14 @@ def compared(examples, found, wanted):
         "n best texts cut out by their offsets": sum(cut == text for cut, text in n_best),
         "largest difference of null odds": max(null_odds, default=None),
     }
+
+
+def cut_out(context, answer):
+    """(characters of the context, text) for each of the n best, but not for no answer."""
+    columns = (answer[f"n_best_{name}"] for name in ("answers", "starts", "ends"))
+    for text, start, end in zip(*columns, strict=True):
+        if text:
+            yield context[start:end], text
 
 
 def compared_alone(alone, found):
@@ -191,10 +196,12 @@ def long_passage(exported, rows, work, num_words):
     context = " ".join(itertools.islice(words, num_words))
     (answer,), cost = served(exported, [rows[0] | {"context": context}], work, 1)
     _, short = served(exported, rows[:1], work, 1)
+    n_best = list(cut_out(context, answer))
     return {
         "words": num_words,
         "characters": len(context),
-        "cut out of the passage": context[answer["start"] : answer["end"]] == answer["answer"],
+        "n best texts": len(n_best),
+        "n best texts cut out by their offsets": sum(cut == text for cut, text in n_best),
         "peak_mb": round(cost.peak_kib * 1024 / 1e6),
         "peak_mb of a short passage": round(short.peak_kib * 1024 / 1e6),
         "cpu_seconds": round(cost.cpu_seconds - short.cpu_seconds, 1),
