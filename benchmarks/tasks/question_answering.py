@@ -96,7 +96,9 @@ class Options:
         None, "Questions to answer, to try the program; none: all of the case."
     )
     results: str = option(
-        str(ROOT / "benchmarks/results/question_answering.json"), "File to write.", is_path=True
+        str(ROOT / "benchmarks/results/question_answering.json"),
+        "File to write; of some cases or questions alone it is results.json in --work_dir.",
+        is_path=True,
     )
 
 
@@ -111,7 +113,9 @@ def main(options):
                 line = fine_tuned(who, case, seed, sizes[case], options, record)
                 found[case][who].append(line)
     rows = [summarized(case, found[case], sizes[case], options) for case in cases]
-    files.write_text(options.results, json.dumps(rows, indent=1) + "\n")
+    is_try = options.max_train_examples or options.max_test_examples or cases != list(CASES)
+    path = record.directory / "results.json" if is_try else options.results
+    files.write_text(str(path), json.dumps(rows, indent=1) + "\n")
 
 
 def write_data(case, options, folder):
