@@ -126,7 +126,7 @@ def encode(inputs: Inputs[TaskTraining], task: Task, sets: Sets) -> TaskData:
     if options.do_train:
         splits["train"] = [_training_set(inputs, task, tokenizer, sets.get("train", ()))]
     encoded: dict[int, Labelled] = {}  # dev and test may be the same examples
-    for split in sets.keys() - {"train"}:
+    for split in (each for each in sets if each != "train"):
         for name, examples in sets[split]:
             task.check(split, examples)
             if (key := id(examples)) not in encoded:
