@@ -271,6 +271,9 @@ def write_predictions(
 ) -> list[str]:
     """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json.
 
+    Entries of nbest_predictions.json have a key more than the released ones: `span_probability`,
+    see `Prediction.shares`.
+
     Args:
       output_dir: an existing directory.
       examples: with unique ids.
@@ -287,7 +290,10 @@ def write_predictions(
     contents: dict[str, dict[str, Any]] = {
         "predictions.json": {key: p.text for key, p in by_id.items()},
         "nbest_predictions.json": {
-            key: [dataclasses.asdict(candidate) for candidate in p.n_best]
+            key: [
+                dataclasses.asdict(candidate) | {"span_probability": share}
+                for candidate, share in zip(p.n_best, p.shares, strict=True)
+            ]
             for key, p in by_id.items()
         },
     }

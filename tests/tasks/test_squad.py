@@ -275,7 +275,10 @@ def test_prediction_files_have_the_released_layout(tmp_path):
     assert text == '{\n    "q2": "\\u00e9",\n    "q1": "a"\n}\n'
     n_best = json.loads((tmp_path / "v1" / "nbest_predictions.json").read_text())
     assert list(n_best) == ["q2", "q1"]
-    assert list(n_best["q2"][0]) == ["text", "probability", "start_logit", "end_logit"]
+    *released, ours = n_best["q2"][0]
+    assert released == ["text", "probability", "start_logit", "end_logit"]
+    assert ours == "span_probability"  # here all spans are entries
+    assert all(x["span_probability"] == pytest.approx(x["probability"]) for x in n_best["q2"])
     assert [entry["text"] for entry in n_best["q2"]] == ["é", "a é", "a"]
     predictions = squad.decode(*arguments, version_2_with_negative=True)
     paths = squad.write_predictions(str(tmp_path / "v2"), examples, predictions)
