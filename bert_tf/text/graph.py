@@ -49,8 +49,10 @@ class GraphTokenizer(tf.Module):
         self.do_lower_case = do_lower_case
         alphabet = set().union(*vocabulary.tokens)
         self._unknown = next(chr(c) for c in _UNUSED if chr(c) not in alphabet)
+        unassigned = [c for c in _unassigned() if chr(c) not in alphabet]
+        self._unassigned_pattern = f"[{_ranges(unassigned)}]"
         replacements = dict(_normal_forms(do_lower_case))
-        replacements |= {c: self._unknown for c in _unassigned() if chr(c) not in alphabet}
+        replacements |= dict.fromkeys(unassigned, self._unknown)
         table = characters.normalizer_model(replacements)
         self._normalizer = tf_text.FastBertNormalizer(
             model_buffer=tf.io.decode_raw(table, tf.uint8)
@@ -117,6 +119,7 @@ class GraphTokenizer(tf.Module):
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         if not self.do_lower_case:
             return texts
+        texts = tf.strings.regex_replace(texts, self._unassigned_pattern, self._unknown)
         texts = tf.strings.regex_replace(texts, _deleted_pattern(), "")
         texts = tf.strings.regex_replace(texts, *_final_sigma_rule())
         return tf_text.normalize_utf8(texts, "NFD")
@@ -200,8 +203,8 @@ def _normal_forms(do_lower_case: bool) -> Mapping[int, str]:
 def _unassigned() -> Sequence[int]:
     """Code points that Python does not know yet.
 
-    Python treats them as letters. ICU, in the op, may know some as punctuation. Those that no
-    token has become a letter that no token has either, so that both forms give [UNK].
+    Python treats them as letters. ICU, in the ops, may know some as punctuation, or decompose them.
+    Those that no token has become a letter that no token has either, so that both forms give [UNK].
     """
     return _codepoints_with(
         lambda char: unicodedata.category(char) == "Cn" and not characters.is_cjk(char)

@@ -84,6 +84,16 @@ def test_marks_that_are_reordered(both):
     )
 
 
+def test_characters_that_only_one_side_knows(both):
+    """ICU decomposes and sorts characters that are newer than Python's tables."""
+    newer = "\U000113c5\U000105c9\U00011383\U00016121\U0001611e\U00010d69\U00010d6d\u0897\u1c89"
+    rng = random.Random(83)
+    alphabet = f"{newer}aΣé\u0301\u302e ."
+    both.check(
+        ["".join(rng.choice(alphabet) for _ in range(rng.randint(1, 9))) for _ in range(1009)]
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "starts", "ends"),
     [
