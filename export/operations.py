@@ -23,6 +23,9 @@ TRIED = (
     "exports of TensorFlow 2.21, run by TensorFlow and TensorFlow Text 2.12 and 2.15 to 2.18; "
     "differences of a logit below 2e-6"
 )
+TRIED_WITH_QUESTIONS = (
+    "exports of TensorFlow 2.21, run by TensorFlow and TensorFlow Text 2.12; the same answers"
+)
 
 # Operations of TensorFlow that run Python code at the time of the request.
 _PYTHON_OPERATIONS = frozenset(["EagerPyFunc", "PyFunc", "PyFuncStateless"])

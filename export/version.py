@@ -130,14 +130,16 @@ def report(exported: Exported, metadata: ModelMetadata, seconds: float) -> None:
             print(f"  {name}: {_tensors(signature.inputs)} -> {_tensors(signature.outputs)}")
     if metadata.labels:
         print(f"  labels: {', '.join(metadata.labels)}")
+    tried = operations.TRIED
     if metadata.kind == QuestionAnswering.kind:
+        tried = operations.TRIED_WITH_QUESTIONS
         print("  start, end: Unicode code points of the context; -1 for no answer")
     difference = formatting.number(exported.difference, 1)
     print(
         f"  largest difference of a logit from the Python path: {difference}\n"
         f"  needs {', '.join(exported.operations)} of TensorFlow Text, which every TensorFlow "
         f"Serving image since {operations.FIRST_IMAGE} has\n"
-        f"  tried: {operations.TRIED}"
+        f"  tried: {tried}"
     )
     print("\n".join(_next_steps(exported, text_names(metadata))), flush=True)
 

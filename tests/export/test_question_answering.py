@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from bert_tf.examples import spans
 from bert_tf.examples.labelled import SpanExample
 from bert_tf.examples.rows import encoder_inputs
 from bert_tf.library import loading
 from bert_tf.tasks import squad
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import verify, version
+from export import savedmodel, verify, version
 from serving import json_tensors, servable, warmup
 
 FOX = "The quick brown fox jumps over a lazy dog. "
@@ -231,5 +232,13 @@ def test_the_report_says_how_to_ask(question_case, capsys):
     assert "serving_default: context string [B], question string [B] -> answer string [B]" in report
     assert "n_best_answers string [B 6]" in report
     assert "start, end: Unicode code points of the context; -1 for no answer\n" in report
+    assert "run by TensorFlow and TensorFlow Text 2.12; the same answers\n" in report
     assert 'model(["a question"], ["a context"])' in report
     assert '--model_name=questions --question="a question" --context="a context"\n' in report
+
+
+def test_a_window_needs_room_for_the_question_and_a_token(question_case):
+    assert savedmodel.check(question_case.directory) == 31
+    assert savedmodel.check(question_case.directory, 15) == 15
+    with pytest.raises(InputError, match="at least 15"):
+        savedmodel.check(question_case.directory, 14)
