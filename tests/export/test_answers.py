@@ -1,6 +1,7 @@
 """Answers of the graph against `bert_tf.tasks.squad.decode` on the same logits."""
 
 import dataclasses
+import functools
 import random
 
 import numpy as np
@@ -44,26 +45,34 @@ def windows_of(pairs):
     return examples, list(found)
 
 
-def graph_answers(pairs, logits, settings, chunk_rows=5):
-    """The answers of the graph if the model gives `logits` float32 [W 2 T] for the windows."""
+@functools.cache
+def graph(settings, chunk_rows):
+    """Traced once for all tests with these settings."""
+    texts, logits = tf.TensorSpec([None], tf.string), tf.TensorSpec([None, 2, None])
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2, autograph=False)
-    def answer(question, context):
+    @tf.function(input_signature=[texts, texts, logits], autograph=False)
+    def answer(question, context, logits):
         contexts = answers.Contexts(context, GRAPH)
         question_ids = GRAPH(question)[:, :MAX_QUERY_LENGTH]
         windows = Windows(question_ids, contexts.ids, VOCABULARY, MAX_SEQ_LENGTH, DOC_STRIDE)
 
         def reduce(batch, rows):
             length = tf.shape(batch["input_mask"])[1]
-            given = tf.gather(tf.constant(logits), rows)[:, :, :length]
+            given = tf.gather(logits, rows)[:, :, :length]
             return answers.reduce_windows(given, rows, windows, contexts, settings)
 
         specs = answers.specs_of_windows(settings.n_best_size)
         of_windows = chunks.compute_each(windows, reduce, specs, chunk_rows)
         return answers.answer_questions(of_windows, windows.question, tf.size(question), settings)
 
+    return answer
+
+
+def graph_answers(pairs, logits, settings, chunk_rows=5):
+    """The answers of the graph if the model gives `logits` float32 [W 2 T] for the windows."""
     columns = list(zip(*pairs, strict=True)) or [(), ()]
-    given = answer(*(tf.constant(column, tf.string) for column in columns))
+    texts = (tf.constant(column, tf.string) for column in columns)
+    given = graph(settings, chunk_rows)(*texts, tf.constant(logits))
     return {name: tensor.numpy() for name, tensor in given.items()}
 
 
