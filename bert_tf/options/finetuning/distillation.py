@@ -1,6 +1,7 @@
 """Flags of run_classifier.py on other trained models: a teacher to learn from, or an ensemble."""
 
 import dataclasses
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.options.checks import require_not_negative, require_positive
 
+_TEXT_SIDE = ("max_seq_length", "do_lower_case")
 _MODEL_FILES = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt"}
 # What decides the weights, in addition to what every fine-tuning has; only with a teacher.
 OF_TEACHER = ("distillation_temperature", "distillation_alpha", "distillation_alpha_cos")
@@ -66,16 +68,31 @@ class Ensembles:
         return tuple(part.strip() for part in (self.ensemble or "").split(",") if part.strip())
 
 
+def metadata_of(directory: str) -> dict[str, Any]:
+    """What the model.json of a directory says; {} without one."""
+    try:
+        with open(os.path.join(directory.strip(), "model.json"), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):  # opening the model directory says what is wrong with it
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def with_start(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the model that the run starts from, where other flags name it.
 
     Without --init_checkpoint and --bert_config_file it is the teacher of --student_layers, the
-    first member of --ensemble, or, where nothing is trained, the model in --output_dir.
+    first member of --ensemble, or, where nothing is trained, the model in --output_dir. Where
+    nothing is trained, the text side is that of the model.
 
     Args:
       given: by option.
     """
     values = dict(given)
+    if not values.get("do_train"):
+        path = (values.get("ensemble") or values.get("output_dir") or "").split(",")[0]
+        metadata = metadata_of(path)
+        values = {name: metadata[name] for name in _TEXT_SIDE if name in metadata} | values
     if values.get("init_checkpoint"):
         return values
     if values.get("student_layers") and values.get("teacher"):

@@ -1,8 +1,6 @@
 """Flags of run_squad.py."""
 
 import dataclasses
-import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +8,7 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.options.checks import require_positive
 from bert_tf.options.finetuning import grid
+from bert_tf.options.finetuning.distillation import metadata_of
 from bert_tf.options.finetuning.grid import GridSearch
 from bert_tf.options.finetuning.scripts import TaskTraining
 
@@ -90,11 +89,7 @@ class QuestionAnswering(TaskTraining, GridSearch):
 
 def _remembered(directory: str) -> dict[str, Any]:
     """The flags that the model.json of a directory remembers; {} without one."""
-    try:
-        with open(os.path.join(directory.strip(), "model.json"), encoding="utf-8") as file:
-            metadata = json.load(file)
-    except (OSError, ValueError):  # opening the model directory says what is wrong with it
-        return {}
+    metadata = metadata_of(directory)
     if metadata.get("kind") != "span":
         return {}
     settings = metadata.get("settings", {})
