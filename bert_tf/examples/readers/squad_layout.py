@@ -6,11 +6,10 @@ Many other data sets have it too: TyDi QA, MLQA, XQuAD, and what `bert-tf` conve
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Answer, SpanExample
-from bert_tf.examples.readers import text_files
+from bert_tf.examples.readers import json_fields, text_files
 from bert_tf.examples.readers.labels import LabelReader
 from bert_tf.examples.readers.layouts import Layout
 
@@ -90,44 +89,27 @@ def _questions(path: str) -> Iterator[tuple[str, str, dict]]:
         document = json.loads(text_files.read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not JSON: {error}.") from None
-    for a, article in enumerate(_field(document, "data", list, path)):
+    for a, article in enumerate(json_fields.field(document, "data", list, path)):
         place = f"{path}: data[{a}]"
-        for p, paragraph in enumerate(_field(article, "paragraphs", list, place)):
+        for p, paragraph in enumerate(json_fields.field(article, "paragraphs", list, place)):
             where = f"{place}.paragraphs[{p}]"
-            context = _field(paragraph, "context", str, where)
-            for q, question in enumerate(_field(paragraph, "qas", list, where)):
+            context = json_fields.field(paragraph, "context", str, where)
+            for q, question in enumerate(json_fields.field(paragraph, "qas", list, where)):
                 yield f"{where}.qas[{q}]", context, question
-
-
-def _field(holder: Any, key: str, kind: type, where: str) -> Any:
-    """`holder[key]`, which must be of type `kind`."""
-    if not isinstance(holder, dict):
-        raise InputError(
-            f"{where} is a {type(holder).__name__}; an object with {key!r} was wanted."
-        )
-    if key not in holder:
-        raise InputError(
-            f"{where} has no {key!r}, only {sorted(holder)}; it is not in the layout of SQuAD."
-        )
-    if not isinstance(holder[key], kind):
-        raise InputError(
-            f"{where}: {key!r} is a {type(holder[key]).__name__}, wanted a {kind.__name__}."
-        )
-    return holder[key]
 
 
 def _example(where: str, context: str, question: dict) -> tuple[SpanExample, str]:
     """The example, and what is wrong with its first answer or ""."""
-    question_id = _field(question, "id", str, where)
+    question_id = json_fields.field(question, "id", str, where)
     answers: list[Answer] = []
     if "answers" in question:
-        for number, answer in enumerate(_field(question, "answers", list, where)):
+        for number, answer in enumerate(json_fields.field(question, "answers", list, where)):
             place = f"{where}.answers[{number}]"
-            start = _field(answer, "answer_start", int, place)
-            answers.append(Answer(_field(answer, "text", str, place), start))
+            start = json_fields.field(answer, "answer_start", int, place)
+            answers.append(Answer(json_fields.field(answer, "text", str, place), start))
     example = SpanExample(
         question_id=question_id,
-        question=_field(question, "question", str, where),
+        question=json_fields.field(question, "question", str, where),
         context=context,
         answers=tuple(answers),
         is_impossible=bool(question.get("is_impossible", False)),

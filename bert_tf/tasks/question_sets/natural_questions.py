@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Answer, SpanExample
+from bert_tf.examples.readers import json_fields
 from bert_tf.options import QuestionSet
 from bert_tf.tasks.question_sets import json_stream
 
@@ -45,8 +46,8 @@ def _asked(
     entry: dict[str, Any], options: QuestionSet, where: str
 ) -> tuple[str, SpanExample] | str:
     """The question asked of its context, or why it is left out."""
-    tokens = json_stream.field(entry, "document_text", str, where).split(" ")
-    annotations = json_stream.field(entry, "annotations", list, where)
+    tokens = json_fields.field(entry, "document_text", str, where).split(" ")
+    annotations = json_fields.field(entry, "annotations", list, where)
     answered = _answered(annotations, where)
     if not answered and any(each.get("yes_no_answer", "NONE") != "NONE" for each in annotations):
         return "answered by yes or no"
@@ -62,25 +63,25 @@ def _asked(
     if answered and not answers:
         return "whose short answer is not in the context"
     example = SpanExample(
-        question_id=str(json_stream.field(entry, "example_id", object, where)),
-        question=json_stream.field(entry, "question_text", str, where),
+        question_id=str(json_fields.field(entry, "example_id", object, where)),
+        question=json_fields.field(entry, "question_text", str, where),
         context=context,
         answers=answers,
         is_impossible=not answers,
     )
-    return json_stream.field(entry, "document_url", str, where, ""), example
+    return json_fields.field(entry, "document_url", str, where, ""), example
 
 
 def _answered(annotations: Sequence[Any], where: str) -> list[Any]:
     """The annotations with short answers; none if too few have any."""
-    found = [each for each in annotations if json_stream.field(each, "short_answers", list, where)]
+    found = [each for each in annotations if json_fields.field(each, "short_answers", list, where)]
     return found if len(found) >= min(_MIN_ANNOTATORS, len(annotations)) else []
 
 
 def _long_answer(annotations: Sequence[Any], where: str) -> _Span | None:
     """The first long answer; None if there is none."""
     for annotation in annotations:
-        start, end = _span(json_stream.field(annotation, "long_answer", dict, where), where)
+        start, end = _span(json_fields.field(annotation, "long_answer", dict, where), where)
         if 0 <= start < end:
             return start, end
     return None
@@ -101,8 +102,8 @@ def _answers(
 
 
 def _span(answer: Any, where: str) -> _Span:
-    start = json_stream.field(answer, "start_token", int, where)
-    return start, json_stream.field(answer, "end_token", int, where)
+    start = json_fields.field(answer, "start_token", int, where)
+    return start, json_fields.field(answer, "end_token", int, where)
 
 
 def _text(tokens: Sequence[str]) -> str:

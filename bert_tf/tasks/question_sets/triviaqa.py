@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import Answer, SpanExample
+from bert_tf.examples.readers import json_fields
 from bert_tf.options import QuestionSet
 from bert_tf.tasks.question_sets import json_stream
 
@@ -38,7 +39,7 @@ def read(stream: BinaryIO, options: QuestionSet) -> Iterator[tuple[str, SpanExam
                 f"{where} has no 'Answer', as in TriviaQA's test sets, so it is nothing to train "
                 "on. Give the file of a training or dev set, such as qa/wikipedia-train.json."
             )
-        names = _names(json_stream.field(entry, "Answer", dict, where), where)
+        names = _names(json_fields.field(entry, "Answer", dict, where), where)
         for page, path in _documents(entry, options.evidence_dir or "", where):
             yield _asked(entry, names, page, path, options.max_context_words, where)
 
@@ -58,9 +59,9 @@ def _check_evidence(directory: str) -> None:
 def _names(answer: dict[str, Any], where: str) -> list[str]:
     """All spellings of an answer."""
     where = f"{where}.Answer"
-    names = [json_stream.field(answer, "Value", str, where)]
+    names = [json_fields.field(answer, "Value", str, where)]
     for key in ("Aliases", "NormalizedAliases", "HumanAnswers"):  # the last in verified files
-        names += json_stream.field(answer, key, list, where, [])
+        names += json_fields.field(answer, key, list, where, [])
     return list(dict.fromkeys(name for name in names if name.strip()))
 
 
@@ -70,8 +71,8 @@ def _documents(
     """The documents of a question, each once, and their paths: "" where the file names none."""
     seen: set[str] = set()
     for key, folder in _FOLDERS.items():
-        for page in json_stream.field(entry, key, list, where, []):
-            name = json_stream.field(page, "Filename", str, f"{where}.{key}", "")
+        for page in json_fields.field(entry, key, list, where, []):
+            name = json_fields.field(page, "Filename", str, f"{where}.{key}", "")
             path = os.path.join(evidence_dir, folder, name) if name else ""
             if path not in seen:
                 yield page, path
@@ -94,10 +95,10 @@ def _asked(
     answer = first_occurrence(names, context)
     if not answer:
         return f"without an answer in the first {max_context_words} words of the document"
-    question_id = json_stream.field(entry, "QuestionId", str, where)
+    question_id = json_fields.field(entry, "QuestionId", str, where)
     example = SpanExample(
         question_id=f"{question_id}--{page['Filename']}",  # as in TriviaQA's own scripts
-        question=json_stream.field(entry, "Question", str, where),
+        question=json_fields.field(entry, "Question", str, where),
         context=context,
         answers=(answer,),
     )

@@ -85,15 +85,3 @@ def test_lines_have_their_numbers_and_blank_ones_do_not_count():
 def test_a_line_that_is_not_json_is_refused(line):
     with pytest.raises(InputError, match="a.jsonl, line 2: this is not JSON"):
         list(json_stream.lines(io.BytesIO(b"{}\n" + line), "a.jsonl"))
-
-
-def test_a_field_is_of_its_type_or_refused():
-    assert json_stream.field({"a": 1}, "a", int, "here") == 1
-    assert json_stream.field({}, "a", list, "here", []) == []
-    for holder, message in [
-        ([], "here is a list; an object with 'a' was wanted"),
-        ({"b": 1, "c": 2}, "here has no 'a', only b, c"),
-        ({"a": "1"}, "here: 'a' is a str, wanted a int"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            json_stream.field(holder, "a", int, "here")
