@@ -31,10 +31,34 @@ class Export:
         "each padded to its own longest row.",
         renamed="piece_rows",
     )
+    signatures: str | None = option(
+        None,
+        "Signatures of the SavedModel, separated by commas: serving_default, ids, classify or "
+        "regress (tf.Example), embed, encode. The first one is the default if serving_default is "
+        "not named. None: those that fit the kind of model.",
+    )
+    pooling: str = option(
+        "mean",
+        "How token vectors make that of a text: their 'mean' or 'max', that of [CLS] ('cls'), "
+        "or 'pooled', what classifiers read.",
+        choices=("mean", "cls", "max", "pooled"),
+    )
+    normalize: bool = option(
+        False, "Give vectors of texts the length 1, so that dot products are cosines."
+    )
+    top_k: int = option(5, "Tokens to give for each [MASK].")
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
+        if self.top_k < 1:
+            raise InputError(f"--top_k={self.top_k} must be at least 1.")
+
+    @property
+    def signature_names(self) -> tuple[str, ...]:
+        """The names of `signatures`; () for none."""
+        names = (self.signatures or "").split(",")
+        return tuple(name.strip() for name in names if name.strip())
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

@@ -2,10 +2,18 @@
 
 import os
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
-from tensorflow_serving.apis import prediction_log_pb2
+from tensorflow_serving.apis import (
+    classification_pb2,
+    predict_pb2,
+    prediction_log_pb2,
+    regression_pb2,
+)
 
 from bert_tf import formatting
 from bert_tf.errors import InputError
@@ -14,6 +22,8 @@ from serving.servable import Servable
 from serving.status import ServingError
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+Feeds = dict[str, np.ndarray]
+
 _MAX_RECORDS = 1000  # TensorFlow Serving loads no model with more
 
 
@@ -62,15 +72,35 @@ def run(servable: Servable) -> int:
     return len(records)
 
 
+def _tensors(request: predict_pb2.PredictRequest) -> Feeds:
+    return {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
+
+
+def _examples(
+    request: classification_pb2.ClassificationRequest | regression_pb2.RegressionRequest,
+) -> Feeds:
+    examples = request.input.example_list.examples
+    return {"inputs": np.array([each.SerializeToString() for each in examples], object)}
+
+
+# From the kind of a record to what a signature is fed with.
+_FEEDS: Mapping[str, Callable[[Any], Feeds]] = {
+    "predict_log": _tensors,
+    "classify_log": _examples,
+    "regress_log": _examples,
+}
+
+
 def _run_record(servable: Servable, record: bytes, where: str) -> None:
     try:
         log = prediction_log_pb2.PredictionLog.FromString(record)
     except DecodeError:
         raise InputError(f"{where} is not a PredictionLog.") from None
-    if log.WhichOneof("log_type") != "predict_log":
-        raise InputError(f"{where} is a {log.WhichOneof('log_type')}; only predict_log is run.")
-    request = log.predict_log.request
-    feeds = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
+    kind = log.WhichOneof("log_type")
+    if kind not in _FEEDS:
+        raise InputError(f"{where} is a {kind}; those that can be run: {', '.join(_FEEDS)}.")
+    request = getattr(log, kind).request
+    feeds = _FEEDS[kind](request)
     try:
         servable.predict(request.model_spec.signature_name, feeds)
     except ServingError as error:

@@ -48,7 +48,8 @@ def export_models(options, folder):
     import keras
 
     from bert_tf.checkpoints import model_directory
-    from export import version
+    from export.kinds.module import Served
+    from export.version import write
 
     keras.utils.set_random_seed(1)
     config = BertConfig(
@@ -66,7 +67,8 @@ def export_models(options, folder):
     paths = {}
     for form, rows in (("chunks", options.chunk_rows), ("padded", WHOLE_BATCH)):
         paths[form] = f"{folder}/{form}"
-        version.write(model, directory, paths[form], metadata.max_seq_length, rows)
+        served = Served(model=model, directory=directory, max_seq_length=128, chunk_rows=rows)
+        write.write(served, paths[form])
     return paths
 
 

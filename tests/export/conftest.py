@@ -16,11 +16,31 @@ MAX_SEQ_LENGTH = 31
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A model, its directory, and the version exported from it."""
+    """What is exported, and the version that was written."""
 
-    model: object
-    directory: object
+    served: object
     exported: object
+
+    @property
+    def model(self):
+        return self.served.model
+
+    @property
+    def directory(self):
+        return self.served.directory
+
+
+def export(directory, base_path, **options):
+    """A `Case` of a model with initial weights."""
+    from bert_tf.checkpoints.model_directory import new_model
+    from export.kinds.module import Served
+    from export.version import write
+
+    model = new_model(directory.config, directory.metadata)
+    served = Served(
+        model=model, directory=directory, max_seq_length=MAX_SEQ_LENGTH, chunk_rows=5, **options
+    )
+    return Case(served, write.write(served, str(base_path)))
 
 
 @pytest.fixture(scope="session")
@@ -56,17 +76,12 @@ def cases(model_directory, tmp_path_factory):
     """Dict from (kind, num_texts) to `Case`."""
     import keras
 
-    from bert_tf.checkpoints.model_directory import new_model
-    from export import version
-
     keras.utils.set_random_seed(13)
     cases = {}
     for kind, num_texts in (("classify", 1), ("classify", 2), ("regress", 2)):
         directory = model_directory(kind, num_texts)
-        model = new_model(directory.config, directory.metadata)
         base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
-        exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
-        cases[kind, num_texts] = Case(model, directory, exported)
+        cases[kind, num_texts] = export(directory, base_path)
     return cases
 
 
@@ -74,9 +89,6 @@ def cases(model_directory, tmp_path_factory):
 def question_case(model_directory, tmp_path_factory):
     """A `Case` of a model that answers questions, or says that there is no answer."""
     import keras
-
-    from bert_tf.checkpoints.model_directory import new_model
-    from export import version
 
     keras.utils.set_random_seed(17)
     settings = {
@@ -87,7 +99,4 @@ def question_case(model_directory, tmp_path_factory):
         "null_score_diff_threshold": -0.25,
     }
     directory = model_directory("span", 2, task="squad-2.0", settings=settings)
-    model = new_model(directory.config, directory.metadata)
-    base_path = tmp_path_factory.mktemp("models") / "questions"
-    exported = version.write(model, directory, str(base_path), MAX_SEQ_LENGTH, chunk_rows=5)
-    return Case(model, directory, exported)
+    return export(directory, tmp_path_factory.mktemp("models") / "questions")

@@ -18,7 +18,9 @@ import tensorflow as tf
 
 from bert_tf import checkpoints
 from bert_tf.errors import DiskFullError, InputError
-from export import options, savedmodel, verify, version
+from export import options, savedmodel
+from export.kinds import table
+from export.version import report, write
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "serving.md"
@@ -56,7 +58,7 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     checkpoints.save(case.model, case.directory.weights("best"))
     os.mkdir("out")
     os.symlink(case.directory.path, "out/topics")
-    batch = verify.python_inputs(case.directory, 31, [(QUESTION,)])
+    batch = table.make(case.served).ids_of([(QUESTION,)])
     logits = np.asarray(case.model(batch, training=False)["logits"])[0]
     label = case.directory.metadata.labels[logits.argmax()]
 
@@ -76,7 +78,7 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     try:
         lines = [next(server.stdout) for _ in range(5)]
         assert lines[0] == "Loading topics, version 1, from out/models/topics/1 ...\n"
-        assert lines[2].startswith("Warm-up: 4 requests in ")
+        assert lines[2].startswith("Warm-up: 6 requests in ")
         assert lines[3].startswith("Ready: ")
         ask = f"python -m serving.client --url=localhost:{port} --model_name=topics"
         assert lines[4] == f'Ask it: {ask} "a text"\n'
@@ -121,11 +123,6 @@ def assert_answer(answer, logits, labels):
     assert row["label"] == row["labels"][np.argmax(row["probabilities"])]
 
 
-def test_other_kinds_are_refused_with_what_can_be_exported(model_directory):
-    with pytest.raises(InputError, match="kind 'tag'.*one or two texts can be exported"):
-        savedmodel.check(model_directory("tag", 1))
-
-
 def test_the_length_is_checked_against_the_position_table(model_directory):
     directory = model_directory("classify", 2)
     assert savedmodel.check(directory) == 31
@@ -146,16 +143,17 @@ def test_no_model_directory_is_said(tmp_path):
 
 def test_the_report_says_how_to_load_serve_and_ask(cases, capsys):
     case = cases["regress", 2]
-    version.report(case.exported, case.directory.metadata, 3.21)
-    report = capsys.readouterr().out
+    report.print_report(case.exported, case.directory.metadata, 3.21)
+    printed = capsys.readouterr().out
     base_path = os.path.dirname(case.exported.path)
-    assert re.match(rf"Exported {base_path}/1: [\d.]+ [kM]B in 3\.21 s\.\n", report)
-    assert "serving_default: text_a string [B], text_b string [B] -> logits float32 [B 1]" in report
-    assert "ids: input_mask int32 [B T], input_type_ids int32 [B T], input_word_ids" in report
-    assert "of TensorFlow Text, which every TensorFlow Serving image since 2.15 has\n" in report
-    assert f"python -m serving --model_name=regress2 --model_base_path={base_path}\n" in report
-    assert 'python -m serving.client --model_name=regress2 --text_a="a text" --text_b=' in report
-    (program,) = re.findall("^In Python: (.*)$", report, re.MULTILINE)
+    assert re.match(rf"Exported {base_path}/1: [\d.]+ [kM]B in 3\.21 s\.\n", printed)
+    signature = "serving_default: text_a string [B], text_b string [B] -> logits float32 [B 1]"
+    assert signature in printed
+    assert "ids: input_mask int32 [B T], input_type_ids int32 [B T], input_word_ids" in printed
+    assert "of TensorFlow Text, which every TensorFlow Serving image since 2.15 has\n" in printed
+    assert f"python -m serving --model_name=regress2 --model_base_path={base_path}\n" in printed
+    assert 'python -m serving.client --model_name=regress2 --text_a="a text" --text_b=' in printed
+    (program,) = re.findall("^In Python: (.*)$", printed, re.MULTILINE)
     assert program.index("tensorflow_text") < program.index("saved_model")
     names = {}
     exec(program.replace("model([", "answer = model(["), names)
@@ -175,7 +173,7 @@ def test_a_full_disk_leaves_nothing_of_the_version_and_says_what_to_do(
     monkeypatch.setattr(tf.saved_model, "save", fill)
     (tmp_path / "1").mkdir()
     with pytest.raises(DiskFullError) as caught:
-        version.write(case.model, case.directory, str(tmp_path), 31, chunk_rows=5)
+        write.write(case.served, str(tmp_path))
     assert os.listdir(tmp_path) == ["1"]
     message = str(caught.value)
     assert re.match(rf"The disk is full \({tmp_path}/2\)\. The [\d.]+ \wB that are free ", message)

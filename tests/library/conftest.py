@@ -85,8 +85,10 @@ def topics(trained):
 @pytest.fixture(scope="session")
 def exported(topics, tmp_path_factory):
     """The base path of an export of `topics`."""
-    from export import version
+    from export.kinds.module import Served
+    from export.version import write
 
     folder = tmp_path_factory.mktemp("models") / "topics"
-    version.write(topics.build_model(), topics, str(folder), 31, chunk_rows=5)
+    served = Served(model=topics.build_model(), directory=topics, max_seq_length=31, chunk_rows=5)
+    write.write(served, str(folder))
     return folder

@@ -53,9 +53,9 @@ def test_a_request_that_does_not_fit_the_signature_is_named(model):
 
 def test_other_kinds_of_log_are_refused(model):
     log = prediction_log_pb2.PredictionLog()
-    log.regress_log.request.model_spec.name = "m"
+    log.session_run_log.request.model_spec.name = "m"
     model.write(log)
-    with pytest.raises(InputError, match="is a regress_log; only predict_log"):
+    with pytest.raises(InputError, match="is a session_run_log; those that can be run: predict_l"):
         warmup.run(model)
 
 

@@ -79,7 +79,9 @@ def test_every_test_file_mirrors_a_code_file():
 
 def test_a_test_file_without_a_code_file_is_found():
     assert mirrored("tests/text/test_vocab.py") & PYTHON.keys() == {"bert_tf/text/vocab.py"}
-    assert mirrored("tests/export/test_chunks.py") & PYTHON.keys() == {"export/chunks.py"}
+    assert mirrored("tests/export/kinds/test_chunks.py") & PYTHON.keys() == {
+        "export/kinds/chunks.py"
+    }
     of_folder = mirrored("tests/modeling/encoder/test_block.py")
     assert of_folder & PYTHON.keys() == {"bert_tf/modeling/encoder.py"}
     assert not mirrored("tests/text/test_vocabulary_of_no_file.py") & PYTHON.keys()

@@ -3,7 +3,8 @@
 Short rows are not padded to the longest row of the batch, so little padding is computed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -63,6 +64,7 @@ def compute_each(
     function: Callable[[dict[str, tf.Tensor], tf.Tensor], dict[str, tf.Tensor]],
     specs: Mapping[str, tf.TensorSpec],
     chunk_rows: int,
+    empty_shapes: Mapping[str, Sequence[Any]] | None = None,
 ) -> dict[str, tf.Tensor]:
     """Applies a function of several outputs to a batch, chunk by chunk.
 
@@ -73,6 +75,8 @@ def compute_each(
       function: from the encoder's inputs, int32 [B' T] each, and the row numbers, int32 [B'].
       specs: of its outputs, [B' ...] each.
       chunk_rows: maximum rows of a chunk.
+      empty_shapes: of the outputs for no rows, where the specs do not tell them. All chunks must
+        agree on these axes.
 
     Returns:
       The outputs [B ...], in the order of the batch. An empty batch gives empty tensors.
@@ -108,4 +112,14 @@ def compute_each(
         parallel_iterations=1,
     )
     position = tf.math.invert_permutation(order)
-    return {name: tf.gather(array.concat(), position) for name, array in outputs.items()}
+    empty_shapes = empty_shapes or {}
+
+    def joined(name: str) -> tf.Tensor:
+        return tf.gather(outputs[name].concat(), position)
+
+    def joined_or_empty(name: str) -> tf.Tensor:
+        empty = tf.zeros(empty_shapes[name], specs[name].dtype)
+        result = tf.cond(num_rows > 0, lambda: joined(name), lambda: empty)
+        return tf.ensure_shape(result, specs[name].shape)
+
+    return {name: (joined_or_empty if name in empty_shapes else joined)(name) for name in outputs}

@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_tf.examples import packing
 from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import version
+from export.version import write
 from serving import servable, warmup
 
 KINDS = [("classify", 1), ("classify", 2), ("regress", 2)]
@@ -139,14 +139,14 @@ def test_vocabulary_and_labels_are_assets(cases):
 def test_the_server_runs_the_warm_up_requests(cases, key):
     path = cases[key].exported.path
     loaded = servable.Servable("m", 1, path)
-    assert warmup.run(loaded) == 4
+    assert warmup.run(loaded) == 6
 
 
 def test_versions_count_up_from_the_largest_number(tmp_path):
-    assert version.next_version(str(tmp_path / "new")) == 1
+    assert write.next_version(str(tmp_path / "new")) == 1
     for name in ("3", "0010", "11x", ".12.tmp"):
         (tmp_path / name).mkdir()
-    assert version.next_version(str(tmp_path)) == 11
+    assert write.next_version(str(tmp_path)) == 11
 
 
 def test_a_failed_export_leaves_nothing_behind(cases, tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ def test_a_failed_export_leaves_nothing_behind(cases, tmp_path, monkeypatch):
         assert not [name for name in os.listdir(tmp_path) if name.isdigit()]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(version.verify, "largest_difference", fail)
+    monkeypatch.setattr(write.verify, "largest_difference", fail)
     with pytest.raises(KeyboardInterrupt):
-        version.write(case.model, case.directory, str(tmp_path), 31, chunk_rows=5)
+        write.write(case.served, str(tmp_path))
     assert os.listdir(tmp_path) == []

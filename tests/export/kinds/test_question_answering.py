@@ -1,5 +1,6 @@
 """An exported model that answers questions: the Python path's answers, whatever it is asked."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -13,7 +14,9 @@ from bert_tf.examples.rows import encoder_inputs
 from bert_tf.library import loading
 from bert_tf.tasks import squad
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import savedmodel, verify, version
+from export import savedmodel
+from export.kinds import checks, table
+from export.version import report, verify
 from serving import json_tensors, servable, warmup
 
 FOX = "The quick brown fox jumps over a lazy dog. "
@@ -198,8 +201,10 @@ def test_another_models_graph_is_a_mismatch(question_case):
     case = question_case
     assert case.exported.difference < 1e-5
     other = new_model(case.directory.config, case.directory.metadata)
-    with pytest.raises(verify.Mismatch, match="Signature ids .* the Python path"):
-        verify.largest_difference(case.exported.path, other, case.directory, 31)
+    module = table.make(dataclasses.replace(case.served, model=other))
+    ids_only = {"ids": module.signatures()["ids"]}
+    with pytest.raises(checks.Mismatch, match="Signature ids .* the Python path"):
+        verify.largest_difference(case.exported.path, module, ids_only)
 
 
 def test_other_answers_are_a_mismatch(question_case, monkeypatch):
@@ -209,8 +214,9 @@ def test_other_answers_are_a_mismatch(question_case, monkeypatch):
         return decode(*args, **flags | {"max_answer_length": 17})
 
     monkeypatch.setattr(squad, "decode", without_limit)
-    with pytest.raises(verify.Mismatch, match="serving_default .* otherwise than the Python path"):
-        verify.largest_difference(case.exported.path, case.model, case.directory, 31)
+    module = table.make(case.served)
+    with pytest.raises(checks.Mismatch, match="serving_default .* otherwise than the Python path"):
+        verify.largest_difference(case.exported.path, module, module.signatures())
 
 
 def test_the_server_answers_rows_and_runs_the_warm_up_requests(question_case, together):
@@ -227,14 +233,16 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(question_case, to
 
 
 def test_the_report_says_how_to_ask(question_case, capsys):
-    version.report(question_case.exported, question_case.directory.metadata, 3.21)
-    report = capsys.readouterr().out
-    assert "serving_default: context string [B], question string [B] -> answer string [B]" in report
-    assert "n_best_answers string [B 6]" in report
-    assert "start, end: Unicode code points of the context; -1 for no answer\n" in report
-    assert "run by TensorFlow and TensorFlow Text 2.12; the same answers\n" in report
-    assert 'model(["a question"], ["a context"])' in report
-    assert '--model_name=questions --question="a question" --context="a context"\n' in report
+    report.print_report(question_case.exported, question_case.directory.metadata, 3.21)
+    printed = capsys.readouterr().out
+    assert (
+        "serving_default: context string [B], question string [B] -> answer string [B]" in printed
+    )
+    assert "n_best_answers string [B 6]" in printed
+    assert "start, end: Unicode code points of the context; -1 for no answer\n" in printed
+    assert "run by TensorFlow and TensorFlow Text 2.12; the same answers\n" in printed
+    assert 'model(["a question"], ["a context"])' in printed
+    assert '--model_name=questions --question="a question" --context="a context"\n' in printed
 
 
 def test_a_window_needs_room_for_the_question_and_a_token(question_case):

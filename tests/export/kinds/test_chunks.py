@@ -6,7 +6,7 @@ from bert_tf.examples import packing
 from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.graph_packing import TextRows
 from bert_tf.text.vocab import Vocabulary
-from export import chunks
+from export.kinds import chunks
 
 VOCABULARY = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
 PERMUTED = Vocabulary(["[PAD]", "a", "[SEP]", "b", "[UNK]", "[MASK]", "[CLS]"])

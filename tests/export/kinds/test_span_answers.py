@@ -15,7 +15,8 @@ from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.graph_windows import Windows
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import answers, chunks
+from export.kinds import chunks
+from export.kinds import span_answers as answers
 from tests.reference import text_samples
 
 VOCABULARY = Vocabulary(text_samples.vocabulary(do_lower_case=True))

@@ -1,0 +1,1 @@
+"""A version of an exported model: written, checked, described."""
