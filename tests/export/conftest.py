@@ -30,19 +30,6 @@ class Case:
         return self.served.directory
 
 
-def export(directory, base_path, **options):
-    """A `Case` of a model with initial weights."""
-    from bert_tf.checkpoints.model_directory import new_model
-    from export.kinds.module import Served
-    from export.version import write
-
-    model = new_model(directory.config, directory.metadata)
-    served = Served(
-        model=model, directory=directory, max_seq_length=MAX_SEQ_LENGTH, chunk_rows=5, **options
-    )
-    return Case(served, write.write(served, str(base_path)))
-
-
 @pytest.fixture(scope="session")
 def model_directory(tmp_path_factory):
     """Makes a model directory without weights: `model_directory(kind, num_texts)`."""
@@ -63,16 +50,32 @@ def model_directory(tmp_path_factory):
         )
         labels = ("zero", "one", "two", "three", "vier") if kind == "classify" else ()
         values = {"task": "test", "do_lower_case": True, "max_seq_length": MAX_SEQ_LENGTH}
-        metadata = ModelMetadata(
-            kind=kind, num_texts=num_texts, labels=labels, **(values | metadata)
-        )
+        values |= {"kind": kind, "num_texts": num_texts, "labels": labels}
+        metadata = ModelMetadata(**(values | metadata))
         return create(str(folder / "run"), config, str(folder / "tokens.txt"), metadata)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def cases(model_directory, tmp_path_factory):
+def export_case():
+    """Exports a model with initial weights: `export_case(directory, base_path)` is a `Case`."""
+    from bert_tf.checkpoints.model_directory import new_model
+    from export.kinds.module import Served
+    from export.version import write
+
+    def export(directory, base_path, signatures=(), **options):
+        model = new_model(directory.config, directory.metadata)
+        served = Served(
+            model=model, directory=directory, max_seq_length=MAX_SEQ_LENGTH, chunk_rows=5, **options
+        )
+        return Case(served, write.write(served, str(base_path), signatures))
+
+    return export
+
+
+@pytest.fixture(scope="session")
+def cases(model_directory, export_case, tmp_path_factory):
     """Dict from (kind, num_texts) to `Case`."""
     import keras
 
@@ -81,12 +84,12 @@ def cases(model_directory, tmp_path_factory):
     for kind, num_texts in (("classify", 1), ("classify", 2), ("regress", 2)):
         directory = model_directory(kind, num_texts)
         base_path = tmp_path_factory.mktemp("models") / f"{kind}{num_texts}"
-        cases[kind, num_texts] = export(directory, base_path)
+        cases[kind, num_texts] = export_case(directory, base_path)
     return cases
 
 
 @pytest.fixture(scope="session")
-def question_case(model_directory, tmp_path_factory):
+def question_case(model_directory, export_case, tmp_path_factory):
     """A `Case` of a model that answers questions, or says that there is no answer."""
     import keras
 
@@ -99,4 +102,4 @@ def question_case(model_directory, tmp_path_factory):
         "null_score_diff_threshold": -0.25,
     }
     directory = model_directory("span", 2, task="squad-2.0", settings=settings)
-    return export(directory, tmp_path_factory.mktemp("models") / "questions")
+    return export_case(directory, tmp_path_factory.mktemp("models") / "questions")
