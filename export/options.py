@@ -47,6 +47,9 @@ class Export:
         False, "Give vectors of texts the length 1, so that dot products are cosines."
     )
     top_k: int = option(5, "Tokens to give for each [MASK].")
+    license: str | None = option(
+        None, "Licence of the model for its model card: an SPDX identifier, e.g. Apache-2.0."
+    )
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:

@@ -39,7 +39,7 @@ def run(options: Export) -> None:
         top_k=options.top_k,
     )
     with progress.status("Saving the model and checking its answers"):
-        exported = write.write(served, options.export_dir, options.signature_names)
+        exported = write.write(served, options.export_dir, options.signature_names, options.license)
     report.print_report(exported, directory.metadata, time.monotonic() - start)
 
 

@@ -4,6 +4,7 @@ Loads no TensorFlow, so that wrong input is refused at once.
 """
 
 import dataclasses
+import json
 import os
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar
@@ -207,3 +208,12 @@ def check_identity(directory: str, identity: Mapping[str, Any], *, is_part: bool
 def identity_file(directory: str) -> str:
     """Where a run keeps what decides its result."""
     return os.path.join(directory, "training", "identity.json")
+
+
+def data_digest(directory: str) -> str | None:
+    """sha256 of the examples that a model directory was trained on; None if it is not known."""
+    path = identity_file(directory)
+    if not os.path.isfile(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file).get("examples")

@@ -14,7 +14,7 @@ from bert_tf.errors import InputError
 from export import operations
 from export.kinds import table
 from export.kinds.module import Served, ServingModule, Signature
-from export.version import verify, warmup
+from export.version import batching, card, verify, warmup
 
 _LABELS_FILE = "labels.txt"
 
@@ -38,13 +38,19 @@ class Exported:
     inputs: tuple[str, ...]
 
 
-def write(served: Served, export_dir: str, signatures: Sequence[str] = ()) -> Exported:
+def write(
+    served: Served,
+    export_dir: str,
+    signatures: Sequence[str] = (),
+    license_name: str | None = None,
+) -> Exported:
     """Writes the next version under a temporary name, checks it and renames it.
 
     Args:
       served: the model with its weights.
       export_dir: base path; versions are its numeric sub-directories.
       signatures: names; none: those that models of the kind have by default.
+      license_name: for the model card, see `card.write`.
 
     Raises:
       InputError: the version appeared meanwhile, or there is no such signature.
@@ -61,6 +67,9 @@ def write(served: Served, export_dir: str, signatures: Sequence[str] = ()) -> Ex
         foreign = operations.check(saved_model)
         difference = verify.largest_difference(temporary, module, chosen)
         warmup.write(temporary, module, chosen, model_name)
+        batching.write(temporary, served.chunk_rows)
+        (meta_graph,) = saved_model.meta_graphs
+        card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
     return Exported(path, model_name, saved_model, foreign, difference, tuple(module.inputs))
