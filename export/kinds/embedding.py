@@ -10,6 +10,7 @@ from bert_tf import features
 from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import pooling
+from bert_tf.modeling.ensemble import EnsembleModel
 from bert_tf.text.graph_packing import PackedRows, TextRows
 from export.kinds import checks, chunks
 from export.kinds.module import Answers, Row, Served, ServingModule, Signature, function
@@ -81,8 +82,8 @@ def signatures(
     Args:
       graph_rows: from the inputs of the module's text signature to rows, one for each answer.
     """
-    if not hasattr(served.model, "encoder"):
-        return {}  # an ensemble
+    if isinstance(served.model, EnsembleModel):
+        return {}  # there is more than one encoder
     computer = _Computer(served)
     specs = [
         tf.TensorSpec([None] * axes, tf.string, name=name) for name, axes in module.inputs.items()

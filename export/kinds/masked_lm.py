@@ -170,9 +170,8 @@ class MaskedLmModule(ServingModule):
 
 def _positions(is_mask: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     """The first `count` positions that are true, then 0: int32 [B count] from bool [B T]."""
-    rows = tf.RaggedTensor.from_value_rowids(
-        tf.cast(tf.where(is_mask)[:, 1], tf.int32),
-        tf.where(is_mask)[:, 0],
-        nrows=tf.cast(tf.shape(is_mask)[0], tf.int64),
-    )
-    return rows.to_tensor(shape=[None, count])
+    # A stable sort moves them to the front, in their order.
+    order = tf.argsort(tf.cast(~is_mask, tf.int32), axis=1, stable=True)
+    order = tf.pad(order, [[0, 0], [0, tf.maximum(count - tf.shape(order)[1], 0)]])[:, :count]
+    num_true = tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1, keepdims=True)
+    return tf.where(tf.range(count) < num_true, order, 0)
