@@ -44,14 +44,16 @@ def largest_difference(
     """
     if got.shape != want.shape:
         raise Mismatch(f"the {what} have the shape {list(got.shape)}, not {list(want.shape)}")
-    differences = np.abs(got - want).reshape(len(want), -1).max(axis=1, initial=0.0)
-    if not differences.max(initial=0.0) <= TOLERANCE * scale(want):
+    if not want.size:
+        return 0.0
+    differences = np.abs(got - want).reshape(len(want), -1).max(axis=1)
+    if not differences.max() <= TOLERANCE * scale(want):
         row = int(differences.argmax())
         values = f" {got[row]}, not {want[row]}," if want.ndim == 2 and want.size < 100 else ""
         raise Mismatch(
             f"other {what}{values} for {rows[row]!r}: they differ by {differences[row]:.2g}"
         )
-    return float(differences.max(initial=0.0))
+    return float(differences.max())
 
 
 def scale(logits: npt.NDArray) -> float:
