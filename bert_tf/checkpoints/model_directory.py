@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from bert_tf import files
+from bert_tf import files, invocation
 from bert_tf.checkpoints import kinds
 from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.config import BertConfig, from_file
@@ -106,7 +106,9 @@ class ModelDirectory:
             held = ", ".join(sorted(os.listdir(path))[:8]) if os.path.isdir(path) else "(missing)"
             raise InputError(
                 f"{what}={path} is not a model directory: no {_METADATA_FILE} in it. It holds: "
-                f"{held}. Give the --output_dir of a run_*.py that has trained."
+                f"{held}. Give the --output_dir of a run_*.py that has trained, or make one of a "
+                f"checkpoint: {invocation.of('convert', '-m export.checkpoint')} --from={path} "
+                "--to=bert_tf --output=NEW_DIRECTORY."
             )
         return cls(
             path=path,

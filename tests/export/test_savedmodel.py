@@ -47,6 +47,14 @@ def shell(tmp_path, monkeypatch):
     return {"env": environment | {"CUDA_VISIBLE_DEVICES": "-1"}, "text": True}
 
 
+def run_export(command):
+    """Runs a command of the page that exports, in this process."""
+    python, module, name, *flags = command
+    assert (python, module, name) == ("python", "-m", "export.savedmodel")
+    pairs = (flag.removeprefix("--").partition("=") for flag in flags)
+    savedmodel.run(options.Export(**{name: value or True for name, _, value in pairs}))
+
+
 def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -62,7 +70,7 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     logits = np.asarray(case.model(batch, training=False)["logits"])[0]
     label = case.directory.metadata.labels[logits.argmax()]
 
-    export, run_cli, serve, client, curl, _ = commands(port := free_port())
+    export, run_cli, serve, client, curl, _, vectors = commands(port := free_port())
     printed = subprocess.run(export, **shell, stdout=subprocess.PIPE, check=True).stdout
     assert printed.startswith("Exporting out/topics/last into out/models/topics ...\n")
     assert "Serve it:  python -m serving --model_name=topics --model_base_path=out/mod" in printed
@@ -93,17 +101,18 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     finally:
         server.kill()
         server.communicate()
+    run_export(vectors)
+    embed = tf.saved_model.load("out/models/vectors/1").signatures["embed"]
+    (vector,) = embed(text=tf.constant([QUESTION]))["embedding"].numpy()
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_the_commands_for_question_answering(question_case, shell, capsys):
     checkpoints.save(question_case.model, question_case.directory.weights("best"))
     os.mkdir("out")
     os.symlink(question_case.directory.path, "out/squad")
-    *_, (python, module, *arguments) = commands(port=8501)
-    assert (python, module) == ("python", "-m")
-    name, *flags = arguments
-    assert name == "export.savedmodel"
-    savedmodel.run(options.Export(**dict(flag.removeprefix("--").split("=") for flag in flags)))
+    *_, export, _ = commands(port=8501)
+    run_export(export)
     assert os.listdir("out/models/squad") == ["1"]
     capsys.readouterr()
     _, program = blocks("python")
