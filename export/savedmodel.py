@@ -1,9 +1,12 @@
 """Export a trained model as a SavedModel: texts in, answers out.  --help lists every flag."""
 
+import os
 import time
 
 from bert_tf import commands, files, progress
 from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.checkpoints.vocabulary import check_vocabulary
+from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.tasks import registry
 from export.options import Export
@@ -20,8 +23,13 @@ def run(options: Export) -> None:
     start = time.monotonic()
     directory = ModelDirectory.open(options.model_dir)
     max_seq_length = check(directory, options.max_seq_length)
-    files.require_writable_directory(options.export_dir, "--export_dir")
+    check_export_dir(options.export_dir)
     weights = directory.weights(options.weights)
+    if not os.path.isdir(weights):
+        raise InputError(
+            f"--model_dir={directory.path} has no weights: neither best/ nor last/ is there. Let "
+            "the training finish, or give another directory."
+        )
     print(f"Exporting {weights} into {options.export_dir} ...", flush=True)
     # TensorFlow takes seconds to load; wrong input is refused before.
     from export.kinds.module import Served
@@ -43,15 +51,30 @@ def run(options: Export) -> None:
     report.print_report(exported, directory.metadata, time.monotonic() - start)
 
 
+def check_export_dir(path: str) -> None:
+    """Refuses a base path that versions cannot be written into.
+
+    Raises:
+      InputError: it is a file, a version itself, or not writable.
+    """
+    files.require_writable_directory(path, "--export_dir")
+    if os.path.exists(os.path.join(path, "saved_model.pb")):
+        raise InputError(
+            f"--export_dir={path} is a SavedModel, so it is a version. Give the directory above "
+            "it, into which the next version goes."
+        )
+
+
 def check(directory: ModelDirectory, max_seq_length: int | None = None) -> int:
-    """Refuses a length that cannot be exported; returns the length to export with.
+    """Refuses what cannot be exported; returns the length to export with.
 
     Args:
       max_seq_length: tokens per example; None: as in training.
 
     Raises:
-      InputError: the length does not fit the model.
+      InputError: the length or the vocabulary does not fit the model.
     """
+    check_vocabulary(directory.config, directory.vocabulary)
     metadata = directory.metadata
     task = registry.of_model(metadata)
     max_seq_length = metadata.max_seq_length if max_seq_length is None else max_seq_length

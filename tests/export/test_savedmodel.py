@@ -142,6 +142,26 @@ def test_the_length_is_checked_against_the_position_table(model_directory):
         savedmodel.check(directory, 4)
 
 
+def test_a_vocabulary_of_another_model_is_refused(model_directory):
+    directory = model_directory("classify", 1)
+    config = dataclasses.replace(directory.config, vocab_size=7)
+    with pytest.raises(InputError, match="tokens, the config vocab_size=7: ids 7 to .* would have"):
+        savedmodel.check(dataclasses.replace(directory, config=config))
+
+
+def test_a_version_is_no_base_path(cases, model_directory, tmp_path):
+    with pytest.raises(InputError, match="is a SavedModel, so it is a version. Give the directory"):
+        savedmodel.check_export_dir(cases["classify", 1].exported.path)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is not a directory; give another one"):
+        savedmodel.check_export_dir(str(tmp_path / "file"))
+    flags = options.Export(
+        model_dir=model_directory("classify", 1).path, export_dir=str(tmp_path / "models")
+    )
+    with pytest.raises(InputError, match="has no weights: neither best/ nor last/ is there"):
+        savedmodel.run(flags)
+
+
 def test_no_model_directory_is_said(tmp_path):
     flags = options.Export(model_dir=str(tmp_path), export_dir=str(tmp_path / "m"))
     with pytest.raises(InputError, match="is not a model directory"):
