@@ -36,7 +36,10 @@ class TextModule(ServingModule):
     def answer(self, *inputs: tf.Tensor) -> Answers:
         rows = self._graph_rows(*inputs)
         logits = self._logits(rows)
-        return self._task.answer(rows.pooled(logits) if isinstance(rows, TextWindows) else logits)
+        if isinstance(rows, TextWindows):
+            assert self._task.windows, "without them there are no such rows"
+            logits = rows.pooled(logits, self._task.windows.pooling)
+        return self._task.answer(logits)
 
     def answer_ids(self, batch: dict[str, tf.Tensor]) -> Answers:
         return self._task.answer(self._logits(chunks.IdRows(batch)))
@@ -59,8 +62,10 @@ class TextModule(ServingModule):
         vocabulary, length = self._served.directory.vocabulary, self._served.max_seq_length
         ids_a, *rest = map(self.tokenizer, inputs)
         ids_b = rest[0] if rest else None
-        if self._task.windows:
-            return TextWindows(ids_a, ids_b, vocabulary, length, self._task.windows)
+        if windows := self._task.windows:
+            return TextWindows(
+                ids_a, ids_b, vocabulary, length, windows.max_windows, windows.stride
+            )
         return TextRows(ids_a, ids_b, vocabulary, length)
 
     def _logits(self, rows: PackedRows | chunks.IdRows) -> tf.Tensor:

@@ -67,6 +67,7 @@ THEIRS = {
     "bert_tf.text.graph": {"tensorflow", "tensorflow_text"},
     "bert_tf.text.graph_offsets": {"numpy", "tensorflow"},
     "bert_tf.text.graph_packing": {"tensorflow"},
+    "bert_tf.text.graph_text_windows": {"tensorflow"},
     "bert_tf.text.graph_windows": {"tensorflow"},
     "bert_tf.vocabulary": {"numpy"},
     "bert_tf.corpus": {"numpy"},
