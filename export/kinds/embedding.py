@@ -186,10 +186,18 @@ class _Computer:
         encoded = self._encoder(batch, training=False)
         mask = batch[features.MASK.name]
         want = {
-            _SEQUENCE: np.asarray(encoded[_SEQUENCE]) * mask[:, :, np.newaxis],
+            _SEQUENCE: _padded_like(
+                np.asarray(encoded[_SEQUENCE]) * mask[:, :, np.newaxis], outputs.get(_SEQUENCE)
+            ),
             _POOLED: np.asarray(encoded[_POOLED]),
             _EMBEDDING: np.asarray(self._embedding(encoded, batch)),
         }
         return max(
             checks.largest_difference(outputs[name], want[name], rows, name) for name in names
         )
+
+
+def _padded_like(sequence: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """Vectors [B T H] as a longer batch would hold them: with zeros up to the length of `given`."""
+    longer = 0 if given is None else given.shape[1] - sequence.shape[1]
+    return np.pad(sequence, [[0, 0], [0, max(0, longer)], [0, 0]])
