@@ -60,6 +60,9 @@ class Comparison:
             return
         found = iob.entities(tags)
         yield "entity_types", [entity.type for entity in found]
+        scores = [float(np.mean(given["scores"][entity.first : entity.end])) for entity in found]
+        if not np.allclose(given["entity_scores"][: len(found)], scores, atol=checks.TOLERANCE):
+            raise checks.Mismatch(f"other entity_scores for {text!r}: they are no means")
         if self._of_words:
             yield "entities", [" ".join(words.of(text)[e.first : e.end]) for e in found]
             yield "entity_starts", [entity.first for entity in found]

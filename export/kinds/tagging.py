@@ -142,11 +142,10 @@ class TaggingModule(ServingModule):
             served.max_seq_length,
             self._task.document_context,
         )
-        longest = tf.reduce_max(tf.concat([rows.lengths, [1]], axis=0))
 
         def best(batch: dict[str, tf.Tensor], _: tf.Tensor) -> dict[str, tf.Tensor]:
             probabilities = tf.nn.softmax(self._logits(batch))
-            padding = [[0, 0], [0, longest - tf.shape(probabilities)[1]]]
+            padding = [[0, 0], [0, rows.max_length - tf.shape(probabilities)[1]]]
             return {
                 "tags": tf.pad(tf.argmax(probabilities, axis=-1, output_type=tf.int32), padding),
                 "scores": tf.pad(tf.reduce_max(probabilities, axis=-1), padding),
@@ -157,7 +156,7 @@ class TaggingModule(ServingModule):
             "scores": tf.TensorSpec([None, None], tf.float32),
         }
         of_rows = chunks.compute_each(
-            rows, best, specs, served.chunk_rows, dict.fromkeys(specs, [0, longest])
+            rows, best, specs, served.chunk_rows, dict.fromkeys(specs, [0, rows.max_length])
         )
         at = tf.stack([rows.row, rows.position], axis=1)
         return _Tagged(
