@@ -1,5 +1,7 @@
 """What is called a mismatch in the answers of a tagger."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def probabilities(task):
 
 @pytest.fixture
 def task():
-    return registry.get("conll-2003").with_labels(["O", "B-PER", "I-PER"])
+    return dataclasses.replace(registry.get("conll-2003"), labels=("O", "B-PER", "I-PER"))
 
 
 def test_right_answers_have_the_difference_of_their_scores(task):
