@@ -10,7 +10,7 @@ from bert_tf.flagging import REQUIRED, as_text, flag_name, flag_types
 
 _INDENT = " " * 6
 _MIN_WIDTH, _MAX_WIDTH = 60, 100
-_VALUES = {int: "NUMBER", float: "NUMBER", str: "TEXT"}
+_VALUES = {int: "NUMBER", float: "NUMBER", str: "TEXT", tuple[str, ...]: "TEXT"}
 _LEGEND = (
     "A flag is shown with its default. (new): the scripts of google-research/bert have no such "
     "flag. --flagfile=FILE reads flags from a file. --helpfull lists the flags of all libraries."

@@ -97,6 +97,7 @@ _DEFINE: dict[type, Callable[..., Any]] = {
     str: flags.DEFINE_string,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
+    tuple[str, ...]: flags.DEFINE_multi_string,  # the flag is given once for each
     bool: flags.DEFINE_bool,
 }
 
@@ -121,7 +122,7 @@ def read(
     for field in dataclasses.fields(options_class):
         flag = flag_values[flag_name(field)]
         if field.default is REQUIRED or not flag.using_default_value:
-            values[field.name] = flag.value
+            values[field.name] = tuple(flag.value) if isinstance(flag.value, list) else flag.value
     return make(options_class, values, takes_remote_paths=takes_remote_paths)
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import requests
@@ -19,13 +19,15 @@ import requests
 from bert_tf import commands, invocation
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from serving import answers
 
 _SIGNATURE = "serving_default"
-# Inputs of a model of two texts, in the order of the texts: each has a flag.
-_PAIRS = (("text_a", "text_b"), ("question", "context"))
-_TWO_TEXTS = (
-    "Give --text_a and --text_b, or --question and --context, or separate the texts of a pair with "
-    "a tab."
+# Inputs of a model of several texts, in their order: each has a flag.
+_CHOICES = ("context", "choices")
+_SEVERAL = (("text_a", "text_b"), ("question", "context"), _CHOICES)
+_WAYS = (
+    "Give --text_a and --text_b, --context and its --choice flags, or --question and --context, or "
+    "separate the texts of a row with tabs."
 )
 
 
@@ -38,8 +40,15 @@ class Client:
     text_a: str | None = option(None, "First text, for a model of two texts.")
     text_b: str | None = option(None, "Second text, for a model of two texts.")
     question: str | None = option(None, "Question, for a model that answers questions.")
-    context: str | None = option(None, "Text that holds the answer to --question.")
-    top_k: int = option(3, "Labels to print per row, the most probable first; 0: all of them.")
+    context: str | None = option(
+        None, "Text that holds the answer to --question, or that each --choice goes on from."
+    )
+    choice: tuple[str, ...] | None = option(
+        None, "A choice, for a model that picks one; the flag is given once for each."
+    )
+    top_k: int = option(
+        3, "Labels, choices or tokens to print, the most probable first; 0: all of them."
+    )
     output_format: str = option(
         "text",
         "What to print per row: 'text' is for people, 'json' an object with every output.",
@@ -49,16 +58,41 @@ class Client:
     timeout_seconds: float = option(60.0, "Maximum seconds to wait for an answer.")
 
     def __post_init__(self) -> None:
-        for first, second in _PAIRS:
-            if (getattr(self, first) is None) != (getattr(self, second) is None):
-                raise InputError(f"--{first} and --{second} go together; give both or none.")
-        if self.text_a is not None and self.question is not None:
-            raise InputError("--text_a and --question are for different models; give one of them.")
+        self._check_texts()
         if self.batch_size < 1:
             raise InputError(f"--batch_size={self.batch_size} must be at least 1.")
         if self.top_k < 0:
-            raise InputError(f"--top_k={self.top_k} must be at least 1, or 0 for all labels.")
+            raise InputError(f"--top_k={self.top_k} must be at least 1, or 0 for all of them.")
         server_url(self.url)
+
+    def _check_texts(self) -> None:
+        given = [
+            name for name in ("text_a", "question", "choice") if getattr(self, name) is not None
+        ]
+        if len(given) > 1:
+            raise InputError(
+                f"--{given[0]} and --{given[1]} are for different models; give one of them."
+            )
+        if (self.text_a is None) != (self.text_b is None):
+            raise InputError("--text_a and --text_b go together; give both or none.")
+        if (self.context is None) != (self.question is None and self.choice is None):
+            raise InputError(
+                "--question and --context go together, and so do --context and --choice; give both "
+                "or none."
+            )
+
+    @property
+    def row(self) -> list[bytes] | None:
+        """The texts of the flags; None without."""
+        rows = (
+            (self.text_a, self.text_b),
+            (self.question, self.context),
+            (self.context, *(self.choice or [None])),
+        )
+        for texts in rows:
+            if None not in texts:
+                return [os.fsencode(text) for text in texts if text is not None]
+        return None
 
 
 def server_url(url: str) -> str:
@@ -130,7 +164,7 @@ def input_names(url: str, model_name: str, timeout_seconds: float = 60.0) -> lis
             f"{model_name} has no signature {_SIGNATURE}; it has {sorted(signatures)}."
         )
     names = sorted(signatures[_SIGNATURE]["inputs"])
-    return next((list(pair) for pair in _PAIRS if sorted(pair) == names), names)
+    return next((list(each) for each in _SEVERAL if sorted(each) == names), names)
 
 
 def _request(
@@ -172,20 +206,22 @@ def notes() -> str:
     """What --help says below the flags."""
     return (
         "Rows are the arguments or, without arguments, the lines of standard input; a\n"
-        "tab separates the texts of a pair. Blank rows are passed over, and counted on\n"
-        "standard error.\n\n"
-        "Each row is answered by a line: its most probable labels with their\n"
-        "probabilities, or its score, then a tab and its texts."
+        "tab separates the texts of a row that has several: a pair, a question and its\n"
+        "context, or a context and its choices. Blank rows are passed over, and counted\n"
+        "on standard error.\n\n"
+        "Each row is answered by a line, then a tab and its texts: its most probable\n"
+        "labels, choices or tokens with their probabilities, its entities, its score, or\n"
+        "the first numbers of its vector."
     )
 
 
 def main(options: Client, arguments: Sequence[str]) -> None:
     """Sends the texts in batches and prints one line per row."""
     names = input_names(options.url, options.model_name, options.timeout_seconds)
-    rows = _Rows(options, arguments, len(names))
+    rows = _Rows(options, arguments, names)
     texts = iter(rows)
     while batch := list(itertools.islice(texts, options.batch_size)):
-        instances = [dict(zip(names, map(_json_string, row), strict=True)) for row in batch]
+        instances = _instances(names, batch)
         predictions = predict(options.url, options.model_name, instances, options.timeout_seconds)
         for row, prediction in zip(batch, predictions, strict=True):
             print(_line(options, names, row, prediction), flush=True)
@@ -201,14 +237,14 @@ class _Rows:
       num_blank: rows without a text, which are passed over, so far.
     """
 
-    def __init__(self, options: Client, arguments: Sequence[str], num_texts: int) -> None:
-        self._name, self._num_texts = options.model_name, num_texts
+    def __init__(self, options: Client, arguments: Sequence[str], names: Sequence[str]) -> None:
+        self._name, self._names = options.model_name, names
         self._given: Iterable[bytes | list[bytes]]
         self.source, self.num_blank = "texts", 0
-        if pair := next(filter(None, (_pair(options, *names) for names in _PAIRS)), None):
+        if row := options.row:
             if arguments:
-                raise InputError(f"{_TWO_TEXTS} There are flags and texts ({arguments}).")
-            self._given = [pair]
+                raise InputError(f"{_WAYS} There are flags and texts ({arguments}).")
+            self._given = [row]
         elif arguments:
             self._given = list(map(os.fsencode, arguments))
         elif sys.stdin.isatty():
@@ -230,24 +266,39 @@ class _Rows:
             if not any(text.strip() for text in row):
                 self.num_blank += 1
                 continue
-            if len(row) != self._num_texts:
-                way_out = "Give texts as arguments." if self._num_texts == 1 else _TWO_TEXTS
-                raise InputError(
-                    f"Row {number} holds {len(row)} texts; {self._name} takes {self._num_texts}. "
-                    f"{way_out}"
-                )
+            self._check(number, row)
             yield row
         if self.source == "texts" and self.num_blank == number:
             raise InputError("Every text is blank; there is nothing to ask.")
 
     def _split(self, text: bytes) -> list[bytes]:
-        return text.split(b"\t") if self._num_texts > 1 else [text]
+        return text.split(b"\t") if len(self._names) > 1 else [text]
+
+    def _check(self, number: int, row: Sequence[bytes]) -> None:
+        count = len(self._names)
+        if tuple(self._names) == _CHOICES:
+            if len(row) < count:
+                raise InputError(
+                    f"Row {number} holds {len(row)} texts; {self._name} takes a context and its "
+                    f"choices. {_WAYS}"
+                )
+        elif len(row) != count:
+            way_out = "Give texts as arguments." if count == 1 else _WAYS
+            raise InputError(
+                f"Row {number} holds {len(row)} texts; {self._name} takes {count}. {way_out}"
+            )
 
 
-def _pair(options: Client, first: str, second: str) -> list[bytes]:
-    """The texts of two flags; none, if they are not given."""
-    texts = getattr(options, first), getattr(options, second)
-    return [] if None in texts else list(map(os.fsencode, texts))
+def _instances(names: Sequence[str], batch: Sequence[Sequence[bytes]]) -> list[dict[str, Any]]:
+    """The rows of a request. All rows have as many choices; an empty one is none."""
+    rows = [list(map(_json_string, row)) for row in batch]
+    if tuple(names) != _CHOICES:
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    most = max(map(len, rows))
+    return [
+        {"context": context, "choices": choices + [""] * (most - 1 - len(choices))}
+        for context, *choices in rows
+    ]
 
 
 def _json_string(text: bytes) -> str | dict[str, str]:
@@ -262,29 +313,12 @@ def _line(options: Client, names: Sequence[str], row: Sequence[bytes], predictio
     """What is printed for a row."""
     texts = [text.decode("utf-8", "replace") for text in row]
     if options.output_format == "text":
-        return "\t".join([_answer(prediction, options.top_k), *texts])
+        return "\t".join([answers.shown(prediction, texts, options.top_k), *texts])
     outputs = prediction if isinstance(prediction, dict) else {"output": prediction}
-    return json.dumps(dict(zip(names, texts, strict=True)) | outputs, ensure_ascii=False)
-
-
-def _answer(prediction: Any, top_k: int) -> str:
-    """Labels or the answer with probabilities, or the score, or what another model answers."""
-    if isinstance(prediction, dict) and {"label", "probabilities"} <= prediction.keys():
-        pairs = sorted(_labelled(prediction), key=lambda pair: -pair[1])
-        return ", ".join(f"{label}: {share:.3f}" for label, share in pairs[: top_k or None])
-    if isinstance(prediction, dict) and {"answer", "score", "has_answer"} <= prediction.keys():
-        answer = prediction["answer"] if prediction["has_answer"] else "(no answer)"
-        return f"{answer}: {prediction['score']:.3f}"
-    if isinstance(prediction, dict) and "score" in prediction:
-        return f"{prediction['score']:.3f}"
-    return json.dumps(prediction, ensure_ascii=False)
-
-
-def _labelled(prediction: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Every label with its probability; exports of version 0.1.0 name only the best one."""
-    if "labels" not in prediction:
-        return [(prediction["label"], max(prediction["probabilities"]))]
-    return list(zip(prediction["labels"], prediction["probabilities"], strict=True))
+    first, *others = texts
+    inputs = {names[0]: first} | ({names[1]: others} if tuple(names) == _CHOICES else {})
+    inputs |= {} if len(inputs) > 1 else dict(zip(names[1:], others, strict=True))
+    return json.dumps(inputs | outputs, ensure_ascii=False)
 
 
 if __name__ == "__main__":

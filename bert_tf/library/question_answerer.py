@@ -126,7 +126,7 @@ class QuestionAnswerer(TextModel):
         given = texts.read(questions, contexts)
         pairs = zip(*given.columns, strict=True)
         examples = [
-            SpanExample(str(index), _text(question), _text(context))
+            SpanExample(str(index), texts.decoded(question), texts.decoded(context))
             for index, (question, context) in enumerate(pairs)
         ]
         predictions = self._predictions(examples, max_answer_length)
@@ -169,7 +169,3 @@ def _answer(prediction: squad.Prediction) -> Answer:
     probability = prediction.n_best[index].probability
     end = None if start is None else start + len(prediction.text)
     return Answer(prediction.text, probability, start, end)
-
-
-def _text(text: texts.Text) -> str:
-    return text.decode("utf-8", "ignore") if isinstance(text, bytes) else text

@@ -74,6 +74,11 @@ def read(x: Texts, second: Column | None = None) -> Given:
     return Given(first, others, isinstance(x, str | bytes))
 
 
+def decoded(text: Text) -> str:
+    """A text as a string; bytes that are not UTF-8 are ignored."""
+    return text.decode("utf-8", "ignore") if isinstance(text, bytes) else text
+
+
 def _column(x: Column, what: str) -> list[Text]:
     if isinstance(x, str | bytes):
         return [x]

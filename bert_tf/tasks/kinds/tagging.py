@@ -190,14 +190,14 @@ class Tagging(Task[TokenExample]):
         scores["loss"] = float(-np.mean(log_probabilities[np.arange(len(ids)), ids]))
         tables = (
             details.of_entities(examples, answers, references)
-            if self._are_entities
+            if self.are_entities
             else details.of_word_tags(examples, self.labels, answers, references)
         )
         found = calibration.of_labels(np.exp(log_probabilities), ids)
         return Evaluation(scores, calibration=found, tables=tables)
 
     @property
-    def _are_entities(self) -> bool:
+    def are_entities(self) -> bool:
         """Whether tags are a prefix and a type, as in B-PER."""
         return any("-" in label for label in self.labels)
 
@@ -214,7 +214,7 @@ class Tagging(Task[TokenExample]):
         ends = np.cumsum([len(example.words) for example in examples])[:-1]
         chances = np.split(probabilities.max(axis=-1), ends)
         return predictions.write_tags(
-            directory, suffix, examples, answers, chances, self._are_entities
+            directory, suffix, examples, answers, chances, self.are_entities
         )
 
     def _by_sentence(self, examples: Sequence[TokenExample], scores: np.ndarray) -> list[list[str]]:
