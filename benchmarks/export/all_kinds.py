@@ -167,9 +167,8 @@ def measure(options, case, vocabulary, do_lower_case, texts):
     differences, problems = [], []
     for number, row in enumerate(rows):
         for size in BATCH_SIZES:
-            outputs = {name: x[np.newaxis] for name, x in answers[size][number].items()}
             try:
-                differences.append(signature.difference(outputs, [row]))
+                differences.append(signature.difference(answers[size][number], [row]))
             except checks.Mismatch as error:
                 problems.append(f"batch of {size}, {row!r}: {error}"[:300])
     return {
@@ -196,14 +195,14 @@ def row_of(names, texts, number):
 
 
 def answer(ask, signature, rows, batch_size):
-    """The outputs for each row, asked in batches of rows that are drawn at random."""
+    """The outputs [1 ...] for each row, asked in batches of rows that are drawn at random."""
     order = np.random.default_rng(batch_size).permutation(len(rows))
     found = [None] * len(rows)
     for first in range(0, len(rows), batch_size):
         chosen = order[first : first + batch_size]
         outputs = ask(**to_tensors(signature.feeds([rows[i] for i in chosen])))
         for place, number in enumerate(chosen):
-            found[number] = {name: x[place].numpy() for name, x in outputs.items()}
+            found[number] = {name: x[place : place + 1].numpy() for name, x in outputs.items()}
     return found
 
 
