@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.errors import InputError
-from bert_tf.text import characters, graph_offsets
+from bert_tf.text import characters, graph_offsets, graph_reading, graph_tables
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
@@ -77,6 +77,21 @@ class GraphTokenizer(tf.Module):
         texts = self._normalized(texts)
         texts = _apply_where(_has_many_chars(texts), self._replace_long_words, texts)
         return self._wordpieces.tokenize(texts)
+
+    def first_ids(self, texts: tf.Tensor, limit: int) -> tf.RaggedTensor:
+        """Returns the first ids of each text, and reads no more of it than they need.
+
+        Memory and, for ordinary texts, time are bounded by `limit` ids for each text, however long
+        the texts are; `graph_reading` says how, and why the ids are the same.
+
+        Args:
+          texts: see `__call__`.
+          limit: how many ids of each text are wanted; those behind them may be missing.
+
+        Returns:
+          int32 ragged [B (T)].
+        """
+        return graph_reading.first_ids(texts, limit, self.__call__, self.do_lower_case)
 
     def tokens_with_offsets(
         self, texts: tf.Tensor
@@ -243,11 +258,9 @@ def _final_sigma_rule() -> tuple[str, str]:
     """Pattern and rewrite for the sigma that ends a word, by the rule of `str.lower`.
 
     There must be a cased character before it and none after, past characters that casing ignores.
-    Python does not publish the two classes, so they are derived from `str.lower` itself.
     """
-    cased = set(_codepoints_with(lambda char: f"AΣ{char}".lower()[1] == "σ"))
-    cased_or_ignored = set(_codepoints_with(lambda char: f"AΣ{char}A".lower()[1] == "σ"))
-    c, i = _ranges(cased), _ranges(cased_or_ignored - cased)
+    c = _ranges(_codepoints_with(graph_tables.is_cased))
+    i = _ranges(_codepoints_with(graph_tables.is_ignored_by_casing))
     return f"([{c}][{c}{i}]*)Σ([{i}]*)([^{c}{i}]|\\z)", r"\1ς\2\3"
 
 
