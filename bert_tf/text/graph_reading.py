@@ -203,8 +203,14 @@ class _Reader:
             shape_invariants=(_State(*[vector] * len(state)), scalar, vector, vector),
             parallel_iterations=1,
         )
-        num_ids = tf.math.unsorted_segment_sum(tf.ones_like(row), row, num_texts)
-        return tf.gather(ids, tf.argsort(row, stable=True)), num_ids
+        order = tf.argsort(row, stable=True)
+        # Behind these ids some are missing where what waited was shortened.
+        is_first = _counted_within(tf.ones_like(row), tf.gather(row, order)) <= self._limit
+        order = tf.boolean_mask(order, is_first)
+        num_ids = tf.math.unsorted_segment_sum(
+            tf.ones_like(order), tf.gather(row, order), num_texts
+        )
+        return tf.gather(ids, order), num_ids
 
     def _read_chunks(
         self, texts: tf.Tensor, lengths: tf.Tensor, state: _State, num_bytes: tf.Tensor
@@ -214,7 +220,7 @@ class _Reader:
         is_last = state.at + size == lengths
         chunk = tf.strings.substr(texts, state.at, size)
         size -= tf.where(is_last, 0, _num_unfinished(chunk))
-        chunk = tf.strings.join([state.rest, tf.strings.substr(chunk, 0, size)])
+        chunk = tf.strings.join([state.rest, tf.strings.substr(chunk, tf.zeros_like(size), size)])
         head, rest, after_cased = self._splitter.split(chunk, is_last, state.after_cased)
         ids = self._tokenize(head)
         missing = tf.maximum(state.missing - tf.cast(ids.row_lengths(), tf.int32), 0)

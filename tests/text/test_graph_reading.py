@@ -103,7 +103,9 @@ def test_equals_python_on_sigmas_far_from_their_neighbours(both):
     rng = random.Random(5)
     parts = ["A", "Σ", ".", "'", "ʰ", "\u0301", "\ufe0f", "ひ", ",", " ", "b"]
     texts = [
-        "".join(rng.choice(parts) * rng.choice([1, 1, 2, 70, 250]) for _ in range(rng.randint(2, 7)))
+        "".join(
+            rng.choice(parts) * rng.choice([1, 1, 2, 70, 250]) for _ in range(rng.randint(2, 7))
+        )
         for _ in range(401)
     ]
     texts += [
