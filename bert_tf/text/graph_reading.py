@@ -25,6 +25,9 @@ The ids are those of the whole text, for these reasons.
    - what follows as many breaks as ids are wanted. Only a sigma can wait with breaks behind it,
      and then only characters that casing ignores stand there.
    So what waits is bounded: one word, or one word and `limit` words after a sigma.
+5. Runs. Before it is decoded, a chunk loses long runs of what is dropped, of white space and of
+   letters, which is the same in fewer steps. Something is left of a run: bytes on both sides that
+   are not UTF-8 must not become a character.
 """
 
 import functools
@@ -35,7 +38,14 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf.text import characters
-from bert_tf.text.graph_tables import CodePointTable, is_cased, is_ignored_by_casing, make_table
+from bert_tf.text.graph_tables import (
+    CodePointTable,
+    codepoints_with,
+    is_cased,
+    is_ignored_by_casing,
+    make_table,
+    ranges,
+)
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
 # What a character is; without the first three it is a letter.
@@ -44,6 +54,9 @@ _SIGMA, _SMALL_SIGMA, _FINAL_SIGMA = map(ord, "Σσς")
 
 _LEAD_BYTES = 0xC0  # from here on, bytes start a character of several bytes
 _MOST_BEFORE_LAST = 3  # bytes of an unfinished character
+
+_DELETED, _CASED_LETTER = "\x7f", "a"
+_CASED_LETTERS = "A-Za-z"
 
 # An id of ordinary text comes from 2 to 9 bytes, in whatever script.
 _BYTES_PER_ID = 16
@@ -170,11 +183,21 @@ class _Reader:
     ) -> None:
         self._limit, self._tokenize, self.sizes = limit, tokenize, sizes
         self._splitter = _Splitter(limit, do_lower_case)
+        self._runs = _runs(do_lower_case)
 
     def read(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The ids of string [B], int32 [N], and how many of them each text has, int32 [B]."""
-        num_texts = tf.size(texts)
         lengths = tf.strings.length(texts)
+
+        def at_once() -> tuple[tf.Tensor, tf.Tensor]:
+            ids = self._tokenize(texts)
+            return ids.flat_values, tf.cast(ids.row_lengths(), tf.int32)
+
+        are_small = tf.reduce_all(lengths <= self.sizes.first)
+        return tf.cond(are_small, at_once, lambda: self._read_in_chunks(texts, lengths))
+
+    def _read_in_chunks(self, texts: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        num_texts = tf.size(texts)
         zeros = tf.zeros([num_texts], tf.int32)
         state = _State(
             zeros, tf.fill([num_texts], ""), zeros > 0, tf.where(lengths > 0, self._limit, 0)
@@ -220,7 +243,10 @@ class _Reader:
         is_last = state.at + size == lengths
         chunk = tf.strings.substr(texts, state.at, size)
         size -= tf.where(is_last, 0, _num_unfinished(chunk))
-        chunk = tf.strings.join([state.rest, tf.strings.substr(chunk, tf.zeros_like(size), size)])
+        chunk = tf.strings.substr(chunk, tf.zeros_like(size), size)
+        for pattern, rewrite in self._runs:
+            chunk = tf.strings.regex_replace(chunk, pattern, rewrite)
+        chunk = tf.strings.join([state.rest, chunk])
         head, rest, after_cased = self._splitter.split(chunk, is_last, state.after_cased)
         ids = self._tokenize(head)
         missing = tf.maximum(state.missing - tf.cast(ids.row_lengths(), tf.int32), 0)
@@ -404,6 +430,21 @@ def _counted_within(numbers: tf.Tensor, segment: tf.Tensor) -> tf.Tensor:
 def _int32_where(mask: tf.Tensor) -> tf.Tensor:
     """Where a mask [N] is true, int32 [K]."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)
+
+
+@functools.cache
+def _runs(do_lower_case: bool) -> tuple[tuple[str, str], ...]:
+    """Patterns of runs, and what becomes of each: point 5 above."""
+    table = functools.partial(_flags_of, do_lower_case=do_lower_case)
+    dropped = ranges(codepoints_with(lambda char: table(char) == _DROPPED))
+    blank = ranges(codepoints_with(lambda char: characters.cleaned(char) == " "))
+    # The word is [UNK], and casing looks at letters on both sides of what is left as before.
+    most = MAX_WORD_CHARS + 1
+    return (
+        (f"[{dropped}]{{2,}}", _DELETED),
+        (f"[{blank}]{{2,}}", " "),
+        (f"[{_CASED_LETTERS}]{{{2 * most},}}", _CASED_LETTER * most),
+    )
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Properties of characters as tables of a TensorFlow graph, and how casing looks at characters."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from bert_tf.text import characters
 
-_PAGE = 128  # code points
+_PAGE_BITS = 7
+_PAGE = 1 << _PAGE_BITS  # code points
 _NUM_CODEPOINTS = 0x110000
 
 
@@ -25,8 +26,9 @@ class CodePointTable(NamedTuple):
 
     def lookup(self, points: tf.Tensor) -> tf.Tensor:
         """The numbers of code points, int32 of the same shape."""
-        page = tf.gather(self.pages, points // _PAGE)
-        return tf.cast(tf.gather(self.blocks, page * _PAGE + points % _PAGE), tf.int32)
+        page = tf.gather(self.pages, tf.bitwise.right_shift(points, _PAGE_BITS))
+        index = page * _PAGE + tf.bitwise.bitwise_and(points, _PAGE - 1)
+        return tf.cast(tf.gather(self.blocks, index), tf.int32)
 
 
 def make_table(number_of: Callable[[str], int]) -> CodePointTable:
@@ -50,3 +52,22 @@ def is_cased(char: str) -> bool:
 def is_ignored_by_casing(char: str) -> bool:
     """Whether the rule looks past it, at the character behind it."""
     return not is_cased(char) and f"AΣ{char}A".lower()[1] == "σ"
+
+
+def codepoints_with(has_property: Callable[[str], bool]) -> list[int]:
+    """Code points of the characters with a property, among those that the tables cover."""
+    codepoints = itertools.chain(*characters.WITH_PROPERTIES)
+    return [codepoint for codepoint in codepoints if has_property(chr(codepoint))]
+
+
+def ranges(codepoints: Iterable[int]) -> str:
+    """The inside of a character class of a regular expression."""
+    ascending = sorted(codepoints)
+    parts: list[str] = []
+    first = None
+    for codepoint, following in zip(ascending, [*ascending[1:], None], strict=True):
+        first = codepoint if first is None else first
+        if following != codepoint + 1:
+            parts.append(f"\\x{{{first:X}}}-\\x{{{codepoint:X}}}")
+            first = None
+    return "".join(parts)

@@ -146,6 +146,15 @@ def test_what_is_tokenized_at_once_does_not_grow_with_the_text(both, run):
     assert both.largest < 2 * (most + 128) + 7_000
 
 
+def test_what_is_left_out_does_not_join_bytes(both):
+    """E2 82 AC is the euro sign; here its bytes do not follow each other."""
+    texts = [
+        b"ab\xe2\x82" + gap * n + b"\xac cd" for gap in (b"\0", b" ", b"a") for n in (1, 2, 900)
+    ]
+    for first in (4, 7, 64):
+        both.check(texts, limit=7, first=first)
+
+
 def test_ordinary_text_is_read_once(both):
     text = " ".join(text_samples.WORDS) * 300
     both.check([text] * 3, limit=100, first=1600)
