@@ -1,7 +1,7 @@
 """Texts of any size to all their ids and where each comes from, as a TensorFlow graph.
 
-`GraphTokenizer.tokens_with_offsets` takes hundreds of bytes of memory for each byte of text. Here it
-sees a chunk at a time, and what is kept is 20 bytes for each token.
+`GraphTokenizer.tokens_with_offsets` takes hundreds of bytes of memory for each byte of text. Here
+it sees a chunk at a time, and what is kept is 20 bytes for each token.
 
 A chunk ends before a character that no rule looks past: white space, a CJK character, or ASCII
 punctuation that the final sigma does not ignore. A word ends there, no accent and no deleted
