@@ -8,15 +8,15 @@ has them.
 """
 
 import functools
-import itertools
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.errors import InputError
-from bert_tf.text import characters, graph_offsets
+from bert_tf.text import characters, graph_offsets, graph_reading
+from bert_tf.text.graph_tables import codepoints_with, is_cased, is_ignored_by_casing, ranges
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
@@ -50,7 +50,7 @@ class GraphTokenizer(tf.Module):
         alphabet = set().union(*vocabulary.tokens)
         self._unknown = next(chr(c) for c in _UNUSED if chr(c) not in alphabet)
         unassigned = [c for c in _unassigned() if chr(c) not in alphabet]
-        self._unassigned_pattern = f"[{_ranges(unassigned)}]"
+        self._unassigned_pattern = f"[{ranges(unassigned)}]"
         replacements = dict(_normal_forms(do_lower_case))
         replacements |= dict.fromkeys(unassigned, self._unknown)
         table = characters.normalizer_model(replacements)
@@ -77,6 +77,21 @@ class GraphTokenizer(tf.Module):
         texts = self._normalized(texts)
         texts = _apply_where(_has_many_chars(texts), self._replace_long_words, texts)
         return self._wordpieces.tokenize(texts)
+
+    def first_ids(self, texts: tf.Tensor, limit: int) -> tf.RaggedTensor:
+        """Returns the first ids of each text, and reads no more of it than they need.
+
+        Memory and, for ordinary texts, time are bounded by `limit` ids for each text, however long
+        the texts are; `graph_reading` says how, and why the ids are the same.
+
+        Args:
+          texts: see `__call__`.
+          limit: how many ids of each text are wanted; those behind them may be missing.
+
+        Returns:
+          int32 ragged [B (T)].
+        """
+        return graph_reading.first_ids(texts, limit, self.__call__, self.do_lower_case)
 
     def tokens_with_offsets(
         self, texts: tf.Tensor
@@ -177,12 +192,6 @@ def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
 # The tables below depend only on `unicodedata`.
 
 
-def _codepoints_with(has_property: Callable[[str], bool]) -> list[int]:
-    """Code points of the characters with a property, among those that the tables cover."""
-    codepoints = itertools.chain(*characters.WITH_PROPERTIES)
-    return [codepoint for codepoint in codepoints if has_property(chr(codepoint))]
-
-
 @functools.cache
 def _normal_forms(do_lower_case: bool) -> Mapping[int, str]:
     """Code point to normal form, where it differs and the wordpiece op does not do the same."""
@@ -195,7 +204,7 @@ def _normal_forms(do_lower_case: bool) -> Mapping[int, str]:
 
     return {
         codepoint: characters.normal_form(chr(codepoint), do_lower_case)
-        for codepoint in _codepoints_with(is_changed)
+        for codepoint in codepoints_with(is_changed)
     }
 
 
@@ -206,7 +215,7 @@ def _unassigned() -> Sequence[int]:
     Python treats them as letters. ICU, in the ops, may know some as punctuation, or decompose them.
     Those that no token has become a letter that no token has either, so that both forms give [UNK].
     """
-    return _codepoints_with(
+    return codepoints_with(
         lambda char: unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
     )
 
@@ -216,7 +225,7 @@ def _plain_pattern(do_lower_case: bool) -> str:
     """Matches valid UTF-8 to which no rule about neighbours applies."""
     special = "\\x{D800}-\\x{DFFF}"
     if do_lower_case:
-        special += "Σ" + _ranges(_codepoints_with(_is_reordered))
+        special += "Σ" + ranges(codepoints_with(_is_reordered))
     return f"[^{special}]*"
 
 
@@ -230,12 +239,12 @@ def _is_reordered(char: str) -> bool:
 
 @functools.cache
 def _deleted_pattern() -> str:
-    return f"[{_ranges(_codepoints_with(characters.is_deleted))}]+"
+    return f"[{ranges(codepoints_with(characters.is_deleted))}]+"
 
 
 @functools.cache
 def _unseparated_pattern() -> str:
-    return f"[{_ASCII_PUNCTUATION}{_ranges(_codepoints_with(characters.is_cjk))}]"
+    return f"[{_ASCII_PUNCTUATION}{ranges(codepoints_with(characters.is_cjk))}]"
 
 
 @functools.cache
@@ -243,22 +252,7 @@ def _final_sigma_rule() -> tuple[str, str]:
     """Pattern and rewrite for the sigma that ends a word, by the rule of `str.lower`.
 
     There must be a cased character before it and none after, past characters that casing ignores.
-    Python does not publish the two classes, so they are derived from `str.lower` itself.
     """
-    cased = set(_codepoints_with(lambda char: f"AΣ{char}".lower()[1] == "σ"))
-    cased_or_ignored = set(_codepoints_with(lambda char: f"AΣ{char}A".lower()[1] == "σ"))
-    c, i = _ranges(cased), _ranges(cased_or_ignored - cased)
+    c = ranges(codepoints_with(is_cased))
+    i = ranges(codepoints_with(is_ignored_by_casing))
     return f"([{c}][{c}{i}]*)Σ([{i}]*)([^{c}{i}]|\\z)", r"\1ς\2\3"
-
-
-def _ranges(codepoints: Iterable[int]) -> str:
-    """The inside of a character class of a regular expression."""
-    ascending = sorted(codepoints)
-    parts: list[str] = []
-    first = None
-    for codepoint, following in zip(ascending, [*ascending[1:], None], strict=True):
-        first = codepoint if first is None else first
-        if following != codepoint + 1:
-            parts.append(f"\\x{{{first:X}}}-\\x{{{codepoint:X}}}")
-            first = None
-    return "".join(parts)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from bert_tf.text import characters
+from bert_tf.text.graph_tables import CodePointTable, make_table
 from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
 # A part of a character is its combining class and these two flags. One without flags is an accent
@@ -25,8 +26,6 @@ from bert_tf.text.wordpiece import MAX_WORD_CHARS
 _COMBINING_CLASS = 0xFF
 _KEPT, _BREAK = 1 << 8, 1 << 9
 
-_PAGE = 128  # code points
-_NUM_CODEPOINTS = 0x110000
 _SPACE, _CONTINUATION, _CONTINUATION_MASK = 0x20, 0x80, 0xC0  # bytes of UTF-8
 
 
@@ -136,8 +135,7 @@ def _chars(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def _parts(points: tf.Tensor, do_lower_case: bool) -> tuple[tf.Tensor, tf.Tensor]:
     """The parts of characters, one after the other, and which character each comes from."""
     table = _table(do_lower_case)
-    page = tf.gather(table.pages, points // _PAGE)
-    entry = tf.cast(tf.gather(table.blocks, page * _PAGE + points % _PAGE), tf.int32)
+    entry = table.entries.lookup(points)
     length = tf.gather(table.lengths, entry)
     first = tf.gather(table.starts, entry)
     index = tf.ragged.range(first, first + length).flat_values
@@ -164,14 +162,9 @@ def _in_canonical_order(
 
 
 class _Table(NamedTuple):
-    """From code point to parts.
+    """From code point to parts: those of an entry `e` are the `lengths[e]` from `starts[e]` on."""
 
-    The entry of a code point `c` is `blocks[pages[c // _PAGE] * _PAGE + c % _PAGE]`; those of an
-    entry `e` are the `lengths[e]` elements of `parts` from `starts[e]` on.
-    """
-
-    pages: npt.NDArray[np.int32]
-    blocks: npt.NDArray[np.int16]
+    entries: CodePointTable
     lengths: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int32]
     parts: npt.NDArray[np.int32]
@@ -180,15 +173,12 @@ class _Table(NamedTuple):
 @functools.cache
 def _table(do_lower_case: bool) -> _Table:
     entries: dict[tuple[int, ...], int] = {(_KEPT,): 0}  # all other characters are only kept
-    entry_of = np.zeros(_NUM_CODEPOINTS, np.int16)
-    for codepoint in itertools.chain(*characters.WITH_PROPERTIES):
-        parts = _parts_of(chr(codepoint), do_lower_case)
-        entry_of[codepoint] = entries.setdefault(parts, len(entries))
-    blocks, pages = np.unique(entry_of.reshape(-1, _PAGE), axis=0, return_inverse=True)
+    table = make_table(
+        lambda char: entries.setdefault(_parts_of(char, do_lower_case), len(entries))
+    )
     lengths = np.array([len(parts) for parts in entries], np.int32)
     return _Table(
-        pages.ravel().astype(np.int32),
-        blocks.ravel(),
+        table,
         lengths,
         (np.cumsum(lengths) - lengths).astype(np.int32),
         np.array(list(itertools.chain(*entries)), np.int32),

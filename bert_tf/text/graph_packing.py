@@ -16,6 +16,11 @@ from bert_tf.text.vocab import Vocabulary
 _PAD, _CLS, _SEP, _NUM_SPECIAL = 0, 1, 2, 3
 
 
+def most_ids(max_seq_length: int, num_texts: int) -> int:
+    """Ids of a text that a row keeps at most; those behind them change nothing, in a pair too."""
+    return max_seq_length - 1 - num_texts
+
+
 class PackedRows:
     """Rows packed as `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
 
@@ -90,12 +95,13 @@ class TextRows(PackedRows):
     ) -> None:
         start_a, length_a = row_starts(ids_a), row_lengths(ids_a)
         if ids_b is None:
-            keep_a = tf.minimum(length_a, max_seq_length - 2)
+            keep_a = tf.minimum(length_a, most_ids(max_seq_length, 1))
             super().__init__(ids_a.flat_values, [(start_a, keep_a)], vocabulary, max_seq_length)
         else:
             ids = tf.concat([ids_a.flat_values, ids_b.flat_values], axis=0)
             start_b = row_starts(ids_b) + tf.size(ids_a.flat_values)
-            keep_a, keep_b = _truncated_lengths(length_a, row_lengths(ids_b), max_seq_length - 3)
+            budget = most_ids(max_seq_length, 2)
+            keep_a, keep_b = _truncated_lengths(length_a, row_lengths(ids_b), budget)
             parts = [(start_a, keep_a), (start_b, keep_b)]
             super().__init__(ids, parts, vocabulary, max_seq_length)
 

@@ -9,7 +9,7 @@ from bert_tf import features
 from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import layer
-from bert_tf.text.graph_packing import PackedRows, TextRows
+from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from export.kinds import checks, chunks
 from export.kinds.module import Answers, Row, Served, ServingModule
 
@@ -34,9 +34,10 @@ class ChoiceModule(ServingModule):
         exists = choices != ""
         which = tf.where(exists)  # [N 2]
         served = self._served
+        limit = most_ids(served.max_seq_length, num_texts=2)
         rows = TextRows(
-            tf.gather(self.tokenizer(context), which[:, 0]),
-            self.tokenizer(tf.gather_nd(choices, which)),
+            tf.gather(self.tokenizer.first_ids(context, limit), which[:, 0]),
+            self.tokenizer.first_ids(tf.gather_nd(choices, which), limit),
             served.directory.vocabulary,
             served.max_seq_length,
         )

@@ -11,7 +11,7 @@ from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import pooling
 from bert_tf.modeling.ensemble import EnsembleModel
-from bert_tf.text.graph_packing import PackedRows, TextRows
+from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from export.kinds import checks, chunks
 from export.kinds.module import Answers, Row, Served, ServingModule, Signature, function
 
@@ -46,7 +46,7 @@ class EmbeddingModule(ServingModule):
 
     def _graph_rows(self, text: tf.Tensor) -> PackedRows:
         served = self._served
-        ids = self.tokenizer(text)
+        ids = self.tokenizer.first_ids(text, most_ids(served.max_seq_length, num_texts=1))
         return TextRows(ids, None, served.directory.vocabulary, served.max_seq_length)
 
     def rows(self, rows: Sequence[Row]) -> Rows:

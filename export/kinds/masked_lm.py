@@ -9,7 +9,7 @@ from bert_tf import features
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
-from bert_tf.text.graph_packing import PackedRows, TextRows
+from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from export.kinds import checks, chunks, embedding
 from export.kinds.module import Answers, Row, Served, ServingModule, Signature
 
@@ -58,8 +58,10 @@ class MaskedLmModule(ServingModule):
 
     def _graph_rows(self, text: tf.Tensor) -> PackedRows:
         """The rows of texts, in which [MASK] is one token."""
-        parts = tf.strings.split(text, _MASK)
-        ids = self.tokenizer(parts.flat_values)
+        served = self._served
+        limit = most_ids(served.max_seq_length, num_texts=1)
+        parts = tf.strings.split(text, _MASK, maxsplit=limit)
+        ids = self.tokenizer.first_ids(parts.flat_values, limit)
         last = tf.cast(parts.row_limits(), tf.int32) - 1
         has_mask = tf.tensor_scatter_nd_update(
             tf.ones_like(parts.flat_values, tf.int64),
@@ -73,7 +75,6 @@ class MaskedLmModule(ServingModule):
         of_texts = tf.RaggedTensor.from_row_splits(
             joined.flat_values, tf.gather(joined.row_splits, parts.row_splits)
         )
-        served = self._served
         return TextRows(of_texts, None, served.directory.vocabulary, served.max_seq_length)
 
     def _num_masks(self, rows: PackedRows | chunks.IdRows) -> tf.Tensor:

@@ -20,7 +20,7 @@ from bert_tf.errors import InputError
 from bert_tf.examples.rows import Rows
 from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export.kinds import checks
+from export.kinds import checks, id_checks
 
 TEXT_SIGNATURE = "serving_default"
 IDS_SIGNATURE = "ids"
@@ -190,7 +190,8 @@ class ServingModule(tf.Module, abc.ABC):
 
         def answer(*tensors: tf.Tensor) -> Answers:
             names = (feature.name for feature in features.ENCODER_INPUTS)
-            return self.answer_ids(dict(zip(names, tensors, strict=True)))
+            batch = dict(zip(names, tensors, strict=True))
+            return self.answer_ids(id_checks.checked(batch, self._served.directory.config))
 
         return Signature(function(answer, specs), self.ids_of, self.ids_difference)
 

@@ -47,8 +47,9 @@ class QuestionModule(ServingModule):
     def answer(self, *inputs: tf.Tensor) -> Answers:
         question, context = inputs
         contexts = answers.Contexts(context, self.tokenizer)
+        length = self._task.max_query_length
         windows = Windows(
-            self.tokenizer(question)[:, : self._task.max_query_length],
+            self.tokenizer.first_ids(question, length)[:, :length],
             contexts.ids,
             self._served.directory.vocabulary,
             self._served.max_seq_length,

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import tensorflow as tf
 
 from bert_tf.tasks.squad import NOTHING_TO_ANSWER
-from bert_tf.text import graph_offsets
+from bert_tf.text import graph_spans
 from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.graph_windows import Windows
 
@@ -50,31 +50,10 @@ class Contexts:
 
     def __init__(self, texts: tf.Tensor, tokenizer: GraphTokenizer) -> None:
         self.texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-        self.ids, starts, ends = tokenizer.tokens_with_offsets(self.texts)
-        row = graph_offsets.segment_ids(
-            tf.cast(self.ids.row_splits, tf.int32), tf.size(self.ids.flat_values)
+        self.ids, *spans = graph_spans.tokens_with_spans(self.texts, tokenizer)
+        self.starts, self.ends, self.start_bytes, self.end_bytes = (
+            tf.pad(x, [[0, 1]]) for x in spans
         )
-        self.starts, self.start_bytes, self.ends, self.end_bytes = (
-            tf.pad(x, [[0, 1]])
-            for chars in (starts.flat_values, ends.flat_values)
-            for x in (chars, _bytes_of(self.texts, row, chars))
-        )
-
-
-def _bytes_of(texts: tf.Tensor, row: tf.Tensor, chars: tf.Tensor) -> tf.Tensor:
-    """The bytes where some characters start.
-
-    Args:
-      texts: string [B], valid UTF-8.
-      row, chars: int32 [N], indices of texts, and of characters in them up to their end.
-    """
-    is_start = graph_offsets.starts_char(graph_offsets.joined_bytes(texts))
-    position = tf.cast(tf.where(is_start)[:, 0], tf.int32)
-    num_chars, num_bytes = (
-        tf.cumsum(tf.strings.length(texts, unit=unit) + 1, exclusive=True)
-        for unit in ("UTF8_CHAR", "BYTE")
-    )
-    return tf.gather(position, tf.gather(num_chars, row) + chars) - tf.gather(num_bytes, row)
 
 
 class Spans(NamedTuple):

@@ -9,7 +9,7 @@ from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.tasks import registry
 from bert_tf.tasks.kinds.text_task import TextTask
-from bert_tf.text.graph_packing import PackedRows, TextRows
+from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from bert_tf.text.graph_text_windows import TextWindows
 from export.kinds import checks, chunks, embedding, tf_examples
 from export.kinds.module import IDS_SIGNATURE, Answers, Row, Served, ServingModule, Signature
@@ -60,13 +60,17 @@ class TextModule(ServingModule):
 
     def _graph_rows(self, *inputs: tf.Tensor) -> PackedRows:
         vocabulary, length = self._served.directory.vocabulary, self._served.max_seq_length
-        ids_a, *rest = map(self.tokenizer, inputs)
-        ids_b = rest[0] if rest else None
-        if windows := self._task.windows:
-            return TextWindows(
-                ids_a, ids_b, vocabulary, length, windows.max_windows, windows.stride
-            )
-        return TextRows(ids_a, ids_b, vocabulary, length)
+        windows = self._task.windows
+        if windows is None:
+            limit = most_ids(length, len(inputs))
+            ids_a, *rest = (self.tokenizer.first_ids(text, limit) for text in inputs)
+            return TextRows(ids_a, rest[0] if rest else None, vocabulary, length)
+        if len(inputs) == 1:
+            limit = windows.max_windows * most_ids(length, num_texts=1)
+            ids_a, ids_b = self.tokenizer.first_ids(inputs[0], limit), None
+        else:  # the longer text is cut into windows, and which one it is shows at the end
+            ids_a, ids_b = map(self.tokenizer, inputs)
+        return TextWindows(ids_a, ids_b, vocabulary, length, windows.max_windows, windows.stride)
 
     def _logits(self, rows: PackedRows | chunks.IdRows) -> tf.Tensor:
         """float32 [B C]."""
