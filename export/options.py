@@ -8,6 +8,10 @@ from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
 
+# Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
+SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
     """Flags of the export of a SavedModel."""
@@ -33,9 +37,9 @@ class Export:
     )
     signatures: str | None = option(
         None,
-        "Signatures of the SavedModel, separated by commas: serving_default, ids, classify or "
-        "regress (tf.Example), embed, encode. The first one is the default if serving_default is "
-        "not named. None: those that fit the kind of model.",
+        f"Signatures of the SavedModel, separated by commas, of {', '.join(SIGNATURES)}. The first "
+        "one is the default if serving_default is not named. None: those that fit the kind of "
+        "model.",
     )
     pooling: str = option(
         "mean",
@@ -54,6 +58,11 @@ class Export:
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
+        if unknown := set(self.signature_names) - set(SIGNATURES):
+            raise InputError(
+                f"--signatures={self.signatures}: {', '.join(sorted(unknown))} is unknown; known: "
+                f"{', '.join(SIGNATURES)}."
+            )
         if self.top_k < 1:
             raise InputError(f"--top_k={self.top_k} must be at least 1.")
 

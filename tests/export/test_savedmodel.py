@@ -166,6 +166,8 @@ def test_no_model_directory_is_said(tmp_path):
     flags = options.Export(model_dir=str(tmp_path), export_dir=str(tmp_path / "m"))
     with pytest.raises(InputError, match="is not a model directory"):
         savedmodel.run(flags)
+    with pytest.raises(InputError, match="signatures=ids,tags: tags is unknown; known: serving_d"):
+        dataclasses.replace(flags, signatures="ids,tags")
     with pytest.raises(InputError, match="chunk_rows=0"):
         dataclasses.replace(flags, chunk_rows=0)
 
