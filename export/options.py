@@ -7,7 +7,6 @@ from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
-
 # Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
 SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
 
