@@ -94,13 +94,14 @@ def _is_inside(kinds: tf.Tensor) -> tf.Tensor:
     """Which characters stay in the word of the character before, if that is inside one."""
     is_char = _has(kinds, _CHAR)
     before, behind = _shifted(kinds, 1), _shifted(kinds, -1)
+    is_joiner = _has(kinds, _JOINER)
     is_abbreviation = (
         _has(kinds, _PERIOD)
         & _has(before, _CASED)
-        & ~_has(_shifted(kinds, 2), _CHAR)
+        & ~_shifted(is_char | (is_joiner & ~_has(kinds, _PERIOD)), 2)
         & ~_has(behind, _PERIOD)
     )
-    is_joined = _has(kinds, _JOINER) & _shifted(is_char | is_abbreviation, 1)
+    is_joined = is_joiner & _shifted(is_char | is_abbreviation, 1)
     is_joined &= _shifted(is_char, -1)
     is_in_number = _has(kinds, _NUMBER_JOINER) & _has(before, _DIGIT) & _has(behind, _DIGIT)
     return is_char | is_abbreviation | is_joined | is_in_number

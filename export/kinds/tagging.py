@@ -160,7 +160,8 @@ class TaggingModule(ServingModule):
         )
         at = tf.stack([rows.row, rows.position], axis=1)
         return _Tagged(
-            *(tf.gather_nd(of_rows[name], at) for name in specs),
+            tf.gather_nd(of_rows["tags"], at),
+            tf.gather_nd(of_rows["scores"], at),
             graph_offsets.segment_ids(splits, tf.size(flat)),
             tf.size(splits) - 1,
         )

@@ -41,7 +41,7 @@ def test_each_context_has_the_probabilities_of_its_choices(directory, chooser):
         want = np.exp(logits) / np.exp(logits).sum()
         np.testing.assert_allclose(answer.probabilities, want, atol=1e-5)
         best = int(want.argmax())
-        assert (answer.index, answer.text) == (best, choices[best])
+        assert (answer.number, answer.text) == (best, choices[best])
         assert answer.probability == answer.probabilities[best]
 
 
@@ -54,7 +54,7 @@ def test_one_context_has_one_answer(chooser):
 def test_an_export_answers_as_the_model_does(directory, chooser, export_of):
     exported = load(export_of(directory, "choices"))
     for got, want in zip(exported((CONTEXTS, CHOICES)), chooser(CONTEXTS, CHOICES), strict=True):
-        assert (got.text, got.index) == (want.text, want.index)
+        assert (got.text, got.number) == (want.text, want.number)
         np.testing.assert_allclose(got.probabilities, want.probabilities, atol=1e-5)
     assert exported((CONTEXTS[0], CHOICES[0])).text in CHOICES[0]
 
