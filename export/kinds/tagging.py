@@ -216,6 +216,9 @@ class TaggingModule(ServingModule):
 
     # The Python path.
 
+    def check_rows(self) -> list[Row]:
+        return [*super().check_rows(), ("Germany's AL-AIN (U.S.) didn't win, 1-0...",)]
+
     def rows(self, rows: Sequence[Row]) -> Rows:
         examples = [TokenExample("", tuple(words.of(text))) for (text,) in rows]
         return self._task.encode(examples, self._in_python, self._served.max_seq_length)
