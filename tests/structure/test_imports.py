@@ -73,7 +73,7 @@ THEIRS = {
     "bert_tf.text.graph_text_windows": {"tensorflow"},
     "bert_tf.text.graph_windows": {"tensorflow"},
     "bert_tf.text.graph_word_rows": {"tensorflow"},
-    "bert_tf.text.graph_words": {"numpy", "tensorflow"},
+    "bert_tf.text.graph_words": {"tensorflow"},
     "bert_tf.vocabulary": {"numpy"},
     "bert_tf.corpus": {"numpy"},
     "bert_tf.corpus.inputs": {"backports"},
