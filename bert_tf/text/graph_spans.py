@@ -78,7 +78,7 @@ def tokens_with_spans(texts: tf.Tensor, tokenizer: GraphTokenizer, chunk: int = 
     )
     lengths = tf.cast(tf.strings.length(texts), tf.int64)
     is_small = tf.reduce_sum(lengths) <= chunk
-    found = _Found(*tf.cond(is_small, lambda: find(texts), lambda: _in_chunks(texts, find, chunk)))
+    found: _Found = tf.cond(is_small, lambda: find(texts), lambda: _in_chunks(texts, find, chunk))
     splits = tf.searchsorted(found.row, tf.range(tf.size(texts) + 1), out_type=tf.int64)
     ids = tf.RaggedTensor.from_row_splits(found.ids, splits, validate=False)
     return Tokens(ids, *found[1:5])

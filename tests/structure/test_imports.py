@@ -69,6 +69,7 @@ THEIRS = {
     "bert_tf.text.graph_packing": {"tensorflow"},
     "bert_tf.text.graph_reading": {"tensorflow"},
     "bert_tf.text.graph_spans": {"numpy", "tensorflow"},
+    "bert_tf.text.graph_splitting": {"tensorflow"},
     "bert_tf.text.graph_tables": {"numpy", "tensorflow"},
     "bert_tf.text.graph_text_windows": {"tensorflow"},
     "bert_tf.text.graph_windows": {"tensorflow"},
