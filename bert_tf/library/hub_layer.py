@@ -60,12 +60,12 @@ class HubLayer(keras.layers.Layer):
         self.method = method
         self.arguments = dict(arguments or {})
         model = tf.saved_model.load(hub_handles.resolve(handle))
-        self._called = _called(model, method, self.handle)
-        self._takes_training = _takes_training(self._called)
-        self._losses_of_weights = list(_attribute(self._called, model, "regularization_losses"))
+        self._function = _function(model, method, self.handle)
+        self._takes_training = _takes_training(self._function)
+        self._losses_of_weights = list(_attribute(self._function, model, "regularization_losses"))
         self.hub_weights = _as_keras_variables(
-            _attribute(self._called, model, "variables"),
-            _attribute(self._called, model, "trainable_variables"),
+            _attribute(self._function, model, "variables"),
+            _attribute(self._function, model, "trainable_variables"),
         )
         self.built = True
 
@@ -77,14 +77,14 @@ class HubLayer(keras.layers.Layer):
         if is_training:
             for loss in self._losses_of_weights:
                 self.add_loss(loss())
-        return self._called(tf.nest.map_structure(_as_int32, inputs), **arguments)
+        return self._function(tf.nest.map_structure(_as_int32, inputs), **arguments)
 
     def get_config(self) -> dict[str, Any]:
         own = {"handle": self.handle, "method": self.method, "arguments": dict(self.arguments)}
         return {**super().get_config(), **own}
 
 
-def _called(model: Any, method: str, handle: str) -> Any:
+def _function(model: Any, method: str, handle: str) -> Any:
     """What of a loaded model is called."""
     called = getattr(model, method, None) if method else model
     if callable(called):

@@ -19,7 +19,17 @@ Outputs = dict[str, Any]
 _MAX_SEED = 2**31 - 1
 
 
-class HubEncoder(tf.train.Checkpoint):
+class _Called(tf.Module):
+    """An object with the lists of the contract.
+
+    `tf.Module` computes two of them as properties, and a SavedModel keeps attributes only.
+    """
+
+    variables: Any = ()
+    trainable_variables: Any = ()
+
+
+class HubEncoder(_Called):
     """An encoder, ready for `tf.saved_model.save`.
 
     Called with a dict of `input_word_ids`, `input_mask` and `input_type_ids`, int32 [B T], and
@@ -51,7 +61,7 @@ class HubEncoder(tf.train.Checkpoint):
         config_file: str,
         do_lower_case: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(name="encoder")
         self.vocab_file = tf.saved_model.Asset(vocab_file)
         self.config_file = tf.saved_model.Asset(config_file)
         self.do_lower_case = tf.Variable(do_lower_case, trainable=False, name="do_lower_case")
@@ -60,7 +70,7 @@ class HubEncoder(tf.train.Checkpoint):
         _make_callable(self, lambda *args: _encode(encoder, weights, *args), _specs())
         _add_variables(self, weights.of(encoder))
         if encoder is not model:
-            self.mlm = tf.train.Checkpoint()
+            self.mlm = _Called(name="mlm")
             specs = _specs(features.MASKED_LM_POSITIONS)
             _make_callable(self.mlm, lambda *args: _predict(model, weights, *args), specs)
             heads = weights.of(model.masked_lm)
@@ -108,9 +118,7 @@ def _specs(*more: features.Feature) -> dict[str, tf.TensorSpec]:
     }
 
 
-def _make_callable(
-    target: tf.train.Checkpoint, compute: Any, specs: Mapping[str, tf.TensorSpec]
-) -> None:
+def _make_callable(target: _Called, compute: Any, specs: Mapping[str, tf.TensorSpec]) -> None:
     """Gives an object a `__call__`, for training and not."""
 
     def call(inputs: Batch, training: bool = False) -> Outputs:
@@ -126,7 +134,7 @@ def _make_callable(
         target.__call__.get_concrete_function(dict(specs), training=training)
 
 
-def _add_variables(target: tf.train.Checkpoint, variables: list[tf.Variable]) -> None:
+def _add_variables(target: _Called, variables: list[tf.Variable]) -> None:
     target.variables = list(variables)
     target.trainable_variables = [each for each in variables if each.trainable]
     target.regularization_losses = []

@@ -236,6 +236,7 @@ def _with_hub_module(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if not (handle := given.get("bert_hub_module_handle")):
         return given
     path = hub_handles.resolve(handle)
+    # A flags.txt that repeats a run has --init_checkpoint as well.
     for name, allowed in (
         ("init_checkpoint", path),
         ("bert_config_file", None),

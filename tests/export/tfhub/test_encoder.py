@@ -88,7 +88,8 @@ def gradients(outputs, weights):
     """Of a sum of all outputs with weights that differ; dense."""
     with tf.GradientTape() as tape:
         parts = [tf.reshape(x, [-1]) for x in outputs()]
-        loss = tf.add_n([tf.tensordot(x, tf.sin(tf.range(len(x)) * 1.0), 1) for x in parts])
+        factors = [np.sin(np.arange(len(x), dtype=np.float32)) for x in parts]
+        loss = tf.add_n([tf.tensordot(*pair, 1) for pair in zip(parts, factors, strict=True)])
     return [tf.convert_to_tensor(x).numpy() for x in tape.gradient(loss, weights)]
 
 

@@ -27,7 +27,7 @@ def vocabulary():
 def path(vocabulary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("preprocessor")
     vocab_file = folder / "vocab.txt"
-    vocab_file.write_text(vocabulary.text, encoding="utf-8")
+    vocab_file.write_bytes(vocabulary.text.encode())
     module = Preprocessor(
         GraphTokenizer(vocabulary, True), str(vocab_file), SEQ_LENGTH, has_offsets=True
     )
@@ -187,4 +187,4 @@ def test_old_servers_have_its_operations(path, vocabulary):
         "FastWordpieceTokenizeWithOffsets",
         "NormalizeUTF8",
     ]
-    assert (path / "assets" / "vocab.txt").read_text(encoding="utf-8") == vocabulary.text
+    assert (path / "assets" / "vocab.txt").read_bytes() == vocabulary.text.encode()
