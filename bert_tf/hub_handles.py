@@ -27,12 +27,10 @@ def resolve(handle: str | os.PathLike[str]) -> str:
     Raises:
       InputError: no SavedModel is there.
     """
-    handle = os.fspath(handle)
-    is_address = handle.startswith(_ADDRESSES)
-    path = cached(handle) if is_address else os.path.expanduser(handle)
-    if found := _newest(path):
-        return found
-    if is_address:
+    path = location(handle)
+    if os.path.isfile(os.path.join(path, GRAPH_FILE)):
+        return path
+    if _is_address(handle):
         raise InputError(
             f"{handle} is not in the cache of tensorflow_hub: there is no SavedModel in {path}. "
             "Nothing is downloaded here. Load it once with tensorflow_hub, or unpack its archive "
@@ -46,6 +44,17 @@ def resolve(handle: str | os.PathLike[str]) -> str:
     )
 
 
+def location(handle: str | os.PathLike[str]) -> str:
+    """What `resolve` gives if there is a SavedModel, or else where one would be."""
+    path = cached(os.fspath(handle)) if _is_address(handle) else os.path.expanduser(handle)
+    names = os.listdir(path) if os.path.isdir(path) else []
+    if GRAPH_FILE in names:
+        return path
+    versions = sorted((name for name in names if name.isascii() and name.isdigit()), key=int)
+    complete = [name for name in versions if os.path.isfile(os.path.join(path, name, GRAPH_FILE))]
+    return os.path.join(path, complete[-1]) if complete else path
+
+
 def cached(address: str) -> str:
     """Where tensorflow_hub keeps what it downloads from an address."""
     root = os.environ.get(CACHE) or os.path.join(tempfile.gettempdir(), _DEFAULT_CACHE)
@@ -53,11 +62,5 @@ def cached(address: str) -> str:
     return os.path.join(os.path.expanduser(root), name)
 
 
-def _newest(path: str) -> str | None:
-    """`path`, or its newest version; None if there is no SavedModel."""
-    if os.path.isfile(os.path.join(path, GRAPH_FILE)):
-        return path
-    names = os.listdir(path) if os.path.isdir(path) else []
-    versions = [name for name in names if name.isascii() and name.isdigit()]
-    candidates = (os.path.join(path, name) for name in sorted(versions, key=int, reverse=True))
-    return next((each for each in candidates if os.path.isfile(f"{each}/{GRAPH_FILE}")), None)
+def _is_address(handle: str | os.PathLike[str]) -> bool:
+    return os.fspath(handle).startswith(_ADDRESSES)

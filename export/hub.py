@@ -2,7 +2,8 @@
 
 import time
 
-from bert_tf import commands, files, progress
+from bert_tf import commands, progress
+from export import savedmodel
 from export.options import HubExport
 from export.tfhub import source
 
@@ -16,7 +17,7 @@ def run(options: HubExport) -> None:
     """
     start = time.monotonic()
     given = source.open_source(options)
-    files.require_writable_directory(options.export_dir, "--export_dir")
+    savedmodel.check_export_dir(options.export_dir)
     print(f"Exporting {given.checkpoint.path} into {options.export_dir} ...", flush=True)
     from export.tfhub import writing  # TensorFlow takes seconds to load; wrong input is refused
 

@@ -65,11 +65,11 @@ class HubEncoder(_Called):
         self.vocab_file = tf.saved_model.Asset(vocab_file)
         self.config_file = tf.saved_model.Asset(config_file)
         self.do_lower_case = tf.Variable(do_lower_case, trainable=False, name="do_lower_case")
-        encoder: Encoder = getattr(model, "encoder", model)
+        encoder = model if isinstance(model, Encoder) else model.encoder
         weights = _Weights(model)
         _make_callable(self, lambda *args: _encode(encoder, weights, *args), _specs())
         _add_variables(self, weights.of(encoder))
-        if encoder is not model:
+        if not isinstance(model, Encoder):
             self.mlm = _Called(name="mlm")
             specs = _specs(features.MASKED_LM_POSITIONS)
             _make_callable(self.mlm, lambda *args: _predict(model, weights, *args), specs)
@@ -80,7 +80,9 @@ class HubEncoder(_Called):
         """The signature for servers: ids to `pooled_output`, `default` and `sequence_output`."""
         encode = self.__call__
 
-        def serve(input_word_ids: tf.Tensor, input_mask: tf.Tensor, input_type_ids: tf.Tensor):
+        def serve(
+            input_word_ids: tf.Tensor, input_mask: tf.Tensor, input_type_ids: tf.Tensor
+        ) -> Outputs:
             inputs = (input_word_ids, input_mask, input_type_ids)
             outputs = encode(dict(zip(_specs(), inputs, strict=True)), training=False)
             return {name: outputs[name] for name in outputs if name != "encoder_outputs"}

@@ -82,7 +82,7 @@ def _inputs(
 ) -> Inputs:
     """The encoder's inputs as training makes them: int32 [B seq_length] each."""
     tokenizer = WordPieceTokenizer(source.vocabulary, source.do_lower_case)
-    seconds = others or [None] * len(texts)
+    seconds: Sequence[str | None] = others or [None] * len(texts)
     rows = [
         packing.pack(
             tokenizer.encode(text),

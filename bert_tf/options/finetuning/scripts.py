@@ -231,11 +231,11 @@ def _with_hub_module(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Options with --init_checkpoint, if --bert_hub_module_handle is given.
 
     Raises:
-      InputError: there is no such module, or another flag names another model.
+      InputError: another flag names another model.
     """
     if not (handle := given.get("bert_hub_module_handle")):
         return given
-    path = hub_handles.resolve(handle)
+    path = hub_handles.location(handle)
     # A flags.txt that repeats a run has --init_checkpoint as well.
     for name, allowed in (
         ("init_checkpoint", path),

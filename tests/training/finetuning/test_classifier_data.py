@@ -219,3 +219,10 @@ def test_a_module_of_tensorflow_hub_and_another_model(hub_module, name):
     flags = {"bert_hub_module_handle": str(hub_module[0]), name: "other", "do_train": True}
     with pytest.raises(InputError, match=f"--{name}=other both say what the model is"):
         flagging.make(options.Classifier, flags)
+
+
+def test_a_module_of_tensorflow_hub_that_is_not_there(tmp_path):
+    handle = str(tmp_path / "nowhere")
+    flags = {"bert_hub_module_handle": handle, "data_dir": "d", "output_dir": "o", "do_eval": True}
+    with pytest.raises(InputError, match=f"{handle} is no SavedModel"):
+        classifier_data.read(flagging.make(options.Classifier, flags))
