@@ -1,6 +1,7 @@
 """The command that exports for TensorFlow Hub: what it writes, prints and refuses."""
 
-import dataclasses
+import contextlib
+import io
 import json
 import pathlib
 
@@ -41,25 +42,42 @@ def export(model_dir, export_dir, **options):
     hub.run(HubExport(model_dir=str(model_dir), export_dir=str(export_dir), **options))
 
 
-def test_text_to_vectors_with_two_exports(released, tmp_path, capsys):
-    export(released, tmp_path / "encoder", export_type="model_with_mlm")
-    printed = capsys.readouterr().out
-    assert f"Exported {tmp_path}/encoder/1: " in printed
-    assert "mlm_logits float32 [B P V]" in printed
-    assert "largest difference of an output from the Python path: " in printed
-    options = {"export_type": "preprocessing", "default_seq_length": 11}
-    export(released, tmp_path / "text", tokenize_with_offsets=True, **options)
-    printed = capsys.readouterr().out
-    assert "ids of single texts and pairs equal those of the Python path" in printed
-    assert "needs FastBertNormalize" in printed
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """(folder with the exports that docs/hub.md begins with, what was printed)."""
+    folder = tmp_path_factory.mktemp("page")
+    config = harness.config(max_position_embeddings=131)  # rows of 128 tokens
+    checkpoints.save(harness.randomize(PretrainingModel(config)), folder / "bert")
+    samples.vocab_file(folder / "bert")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        hub_folder = folder / "out" / "hub"
+        export(folder / "bert", hub_folder / "encoder", export_type="model_with_mlm")
+        options = {"export_type": "preprocessing", "tokenize_with_offsets": True}
+        export(folder / "bert", hub_folder / "text", **options)
+    return folder, printed.getvalue()
 
-    preprocessor, encoder = (
-        tf.saved_model.load(str(tmp_path / name / "1")) for name in ("text", "encoder")
-    )
-    batch = preprocessor(tf.constant(["a b c", "word1"]))
-    assert batch["input_word_ids"].shape == (2, 11)
-    assert encoder(batch)["pooled_output"].shape == (2, harness.H)
-    assert hasattr(preprocessor, "tokenize_with_offsets")
+
+def test_what_is_printed(exports):
+    folder, printed = exports
+    for line in (
+        f"Exported {folder}/out/hub/encoder/1: ",
+        "  mlm: and masked_lm_positions int32 [B P] -> and mlm_logits float32 [B P V]\n",
+        "  largest difference of an output from the Python path: ",
+        f"Exported {folder}/out/hub/text/1: ",
+        "  texts string [B] -> input_word_ids, input_mask, input_type_ids int32 [B 128]\n",
+        "  ids of single texts and pairs equal those of the Python path\n",
+        "  needs FastBertNormalize, FastWordpieceTokenizeWithOffsets, NormalizeUTF8 of TensorFlow",
+    ):
+        assert line in printed
+    assert hasattr(tf.saved_model.load(f"{folder}/out/hub/text/1"), "tokenize_with_offsets")
+
+
+def test_the_python_blocks_of_the_page(exports, monkeypatch, capsys):
+    monkeypatch.chdir(exports[0])
+    for block in snippets.blocks("docs/hub.md"):
+        exec(compile(block, "docs/hub.md", "exec"), {})  # noqa: S102
+    printed = capsys.readouterr().out
+    assert printed.startswith("(2, 21) (2, 128, 21)\n(1, 21)\n")
 
 
 def test_the_encoder_of_a_classifier_in_the_next_version(classifier, tmp_path, capsys):
@@ -116,18 +134,3 @@ def test_an_export_directory_that_is_a_file(released, tmp_path):
     (tmp_path / "hub").write_text("x")
     with pytest.raises(InputError, match="--export_dir=.* is not a directory"):
         export(released, tmp_path / "hub")
-
-
-def test_the_python_blocks_of_the_page(classifier, tmp_path, monkeypatch, capsys):
-    """docs/hub.md, after the exports that it begins with; rows have 128 tokens there."""
-    config = dataclasses.replace(classifier.config, max_position_embeddings=131)
-    checkpoints.save(new_model(config, classifier.metadata), f"{classifier.path}/last")
-    pathlib.Path(classifier.path, "bert_config.json").write_text(config.to_json())
-    monkeypatch.chdir(tmp_path)
-    export(classifier.path, "out/hub/encoder")
-    export(classifier.path, "out/hub/text", export_type="preprocessing")
-    capsys.readouterr()
-    for block in snippets.blocks("docs/hub.md"):
-        exec(compile(block, "docs/hub.md", "exec"), {})  # noqa: S102
-    printed = capsys.readouterr().out
-    assert printed.startswith("(2, 21) (2, 128, 21)\n(1, 21)\n")

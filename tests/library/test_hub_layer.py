@@ -15,6 +15,12 @@ TEXTS = ["how are you?", "rain is expected.", "a cat sits on the mat"]
 
 
 @pytest.fixture(scope="module")
+def bert(released):
+    """The directory of a pre-trained model without dropout, so that trainings can be compared."""
+    return released(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+
+@pytest.fixture(scope="module")
 def encoder_path(bert, tmp_path_factory):
     """Base path of an encoder with its masked LM."""
     folder = str(tmp_path_factory.mktemp("hub") / "encoder")
@@ -75,15 +81,12 @@ def classifier(layer, **arguments):
     return model
 
 
-def test_fit_trains_its_weights_as_those_of_the_encoder(released, batch, tmp_path):
-    """Without dropout: two updates of both change the weights alike."""
-    quiet = released(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    quiet_path = str(tmp_path / "hub")
-    hub.run(HubExport(model_dir=str(quiet), export_dir=quiet_path))
+def test_fit_trains_its_weights_as_those_of_the_encoder(encoder_path, bert, batch):
+    """Two updates of both change the weights alike."""
     labels = np.array([0, 1, 1])
     layers = (
-        bert_tf.HubLayer(quiet_path, trainable=True),
-        bert_tf.Encoder.from_preset(quiet),
+        bert_tf.HubLayer(encoder_path, trainable=True),
+        bert_tf.Encoder.from_preset(bert),
     )
     models = [classifier(layer) for layer in layers]
     models[1].get_layer("head").set_weights(models[0].get_layer("head").get_weights())
