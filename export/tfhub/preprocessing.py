@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.text import graph_offsets
 from bert_tf.text.graph import GraphTokenizer
-from bert_tf.text.graph_packing import TextRows
+from bert_tf.text.graph_packing import TextRows, most_ids
 from bert_tf.text.vocab import Vocabulary
 
 _MOST_SEGMENTS = 2
@@ -58,7 +58,8 @@ class Preprocessor(tf.Module):
         def call(
             sentences: tf.Tensor, seq_length: tf.Tensor = default_seq_length, training: bool = False
         ) -> dict[str, tf.Tensor]:
-            return packed([tokenizer(sentences)], seq_length, tokenizer.vocabulary)
+            ids = _first_ids(tokenizer, sentences, seq_length, default_seq_length)
+            return packed([ids], seq_length, tokenizer.vocabulary)
 
         self.__call__ = tf.function(call, autograph=False)
         for training in (False, True):
@@ -134,6 +135,17 @@ class BertPackInputs(tf.Module):
             spec = tf.RaggedTensorSpec([None] * (ragged_rank + 1), tf.int32)
             for num_segments in range(1, _MOST_SEGMENTS + 1):
                 self.__call__.get_concrete_function([spec] * num_segments, seq_length=_SEQ_LENGTH)
+
+
+def _first_ids(
+    tokenizer: GraphTokenizer, texts: tf.Tensor, seq_length: tf.Tensor, most: int
+) -> tf.RaggedTensor:
+    """Ids of texts: no more of a text is read than rows of up to `most` tokens need."""
+    return tf.cond(
+        seq_length <= most,
+        lambda: tokenizer.first_ids(texts, most_ids(most, num_texts=1)),
+        lambda: tokenizer(texts),
+    )
 
 
 def packed(

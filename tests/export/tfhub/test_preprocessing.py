@@ -85,6 +85,16 @@ def test_a_call_and_the_signature_take_any_number_of_texts(loaded, vocabulary):
     assert loaded(tf.constant([], tf.string))["input_mask"].shape == (0, SEQ_LENGTH)
 
 
+def test_long_texts_in_rows_of_every_length(loaded, vocabulary):
+    """Rows of the default length and below read no more of a text than they need."""
+    text = "the xyzzy, " * 97
+    texts = tf.constant([text * 211, "the"])  # long enough to be read in parts
+    for seq_length in (5, SEQ_LENGTH, 61):
+        got = loaded(texts, seq_length=seq_length)
+        assert_same({n: x[:1] for n, x in got.items()}, by_reference(text, vocabulary, seq_length))
+        assert_same({n: x[1:] for n, x in got.items()}, by_reference("the", vocabulary, seq_length))
+
+
 def test_tokenize_gives_wordpieces_by_text_and_word(loaded, vocabulary):
     texts = [*TEXTS, *text_samples.strings(random.Random(41), 307)]
     tokens = set(vocabulary.tokens)
