@@ -55,11 +55,18 @@ class Preprocessor(tf.Module):
             self.tokenize_with_offsets = TokenizeWithOffsets(tokenizer)
         self._default_seq_length = default_seq_length
 
+        def rows(sentences: tf.Tensor, seq_length: tf.Tensor) -> dict[str, tf.Tensor]:
+            ids = _first_ids(tokenizer, sentences, seq_length, default_seq_length)
+            return packed([ids], seq_length, tokenizer.vocabulary)
+
+        # Traced once for both values of `training`.
+        specs = [_SENTENCES, _SEQ_LENGTH]
+        rows_function = tf.function(rows, input_signature=specs, autograph=False)
+
         def call(
             sentences: tf.Tensor, seq_length: tf.Tensor = default_seq_length, training: bool = False
         ) -> dict[str, tf.Tensor]:
-            ids = _first_ids(tokenizer, sentences, seq_length, default_seq_length)
-            return packed([ids], seq_length, tokenizer.vocabulary)
+            return rows_function(sentences, seq_length)
 
         self.__call__ = tf.function(call, autograph=False)
         for training in (False, True):
