@@ -123,6 +123,11 @@ COMMANDS = {
         "export.options:Export",
         "export.savedmodel:run",
     ),
+    "hub": Command(
+        "Export an encoder, or its text preprocessing, for hub.load.",
+        "export.options:HubExport",
+        "export.hub:run",
+    ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",
         "serving.options:Server",

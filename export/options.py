@@ -1,4 +1,4 @@
-"""Options of `python -m export.savedmodel` and `python -m export.checkpoint`."""
+"""Options of the commands of `export`."""
 
 import dataclasses
 
@@ -70,6 +70,45 @@ class Export:
         """The names of `signatures`; () for none."""
         names = (self.signatures or "").split(",")
         return tuple(name.strip() for name in names if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HubExport:
+    """Flags of the export of a SavedModel to the contract of TensorFlow Hub."""
+
+    model_dir: str = option(
+        REQUIRED,
+        "Model directory, a checkpoint in any format, or the name of a released model.",
+        is_path=True,
+    )
+    export_dir: str = option(
+        REQUIRED, "Base path, e.g. hub/NAME; the next version goes into it.", is_path=True
+    )
+    export_type: str = option(
+        "model",
+        "model: the encoder; model_with_mlm: with its masked LM; preprocessing: texts to the "
+        "encoder's inputs.",
+        choices=("model", "model_with_mlm", "preprocessing"),
+    )
+    vocab_file: str | None = option(
+        None, "Vocabulary of the model, if there is none next to it.", is_path=True
+    )
+    do_lower_case: bool | None = option(
+        None, "Casing, if no file next to the model says it; none: that of the vocabulary."
+    )
+    default_seq_length: int = option(
+        128, "Tokens of a row of the preprocessing model where a call does not say it."
+    )
+    tokenize_with_offsets: bool = option(
+        False, "Give the preprocessing model tokenize_with_offsets: ids and the bytes of each."
+    )
+
+    def __post_init__(self) -> None:
+        if self.tokenize_with_offsets and self.export_type != "preprocessing":
+            raise InputError(
+                f"--tokenize_with_offsets is for --export_type=preprocessing, not "
+                f"{self.export_type}, which takes ids."
+            )
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

@@ -7,7 +7,12 @@ import keras
 
 from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory, read_metadata
 from bert_tf.errors import InputError
-from bert_tf.library import exported, masked_lm, presets
+from bert_tf.library import (
+    exported,
+    hub_layer,  # noqa: F401  Keras knows its class then, and can load a file with one
+    masked_lm,
+    presets,
+)
 from bert_tf.library.exported import ExportedModel
 from bert_tf.library.masked_lm import MaskedLM
 from bert_tf.library.question_answerer import QuestionAnswerer

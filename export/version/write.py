@@ -60,7 +60,7 @@ def write(
     model_name = os.path.basename(os.path.abspath(export_dir))
     module = table.make(served)
     chosen = module.signatures(signatures)
-    is_kept = files.disk_full_explained(path, lambda: _disk_full(path))
+    is_kept = files.disk_full_explained(path, lambda: disk_full_message(path))
     with is_kept, files.replacing_directory(path) as temporary:
         _save(module, chosen, served.directory.metadata, temporary)
         saved_model = operations.read(temporary)
@@ -81,7 +81,7 @@ def next_version(export_dir: str) -> int:
     return 1 + max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
 
-def _disk_full(path: str) -> str:
+def disk_full_message(path: str) -> str:
     """What is kept after a full disk, and how to go on."""
     free = formatting.size(files.free_bytes(path))
     return (

@@ -20,7 +20,7 @@ PACKAGES = ("bert_tf", "export", "serving")
 BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity", "options"}
 BASE |= {"progress", "live_lines", "commands", "flag_help", "formatting", "invocation", "quiet"}
 BASE |= {"flag_parsing"}
-BASE |= {"frozen_layers"}
+BASE |= {"frozen_layers", "hub_handles"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
 CORPUS = BASE | {"bert_tf.corpus"}
@@ -113,7 +113,8 @@ THEIRS = {
     "bert_tf.extraction.formats.parquet": {"numpy", "pyarrow"},
     "bert_tf.library": {"keras", "numpy", "tensorflow"},
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
-    "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "bert_tf.library.hub_layer": {"keras", "tensorflow", "tensorflow_text"},
+    "export": {"absl", "keras", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "script": set(),
