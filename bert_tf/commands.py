@@ -123,6 +123,13 @@ COMMANDS = {
         "export.options:Export",
         "export.savedmodel:run",
     ),
+    "compatibility": Command(
+        "Say which TensorFlow Serving images can run a SavedModel.",
+        "export.options:Compatibility",
+        "export.compatibility:main",
+        arguments="PATH",
+        help_notes="export.compatibility:notes",
+    ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",
         "serving.options:Server",

@@ -1,4 +1,4 @@
-"""Options of `python -m export.savedmodel` and `python -m export.checkpoint`."""
+"""Options of the commands of this package: savedmodel, compatibility and checkpoint."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from export.images import table
 
 # Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
 SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
@@ -70,6 +71,19 @@ class Export:
         """The names of `signatures`; () for none."""
         names = (self.signatures or "").split(",")
         return tuple(name.strip() for name in names if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compatibility:
+    """Flags of the check of a SavedModel."""
+
+    image: str | None = option(
+        None, "Image to check for, such as 2.15 or 2.15.1; none: every one that is known."
+    )
+
+    def __post_init__(self) -> None:
+        if self.image:
+            table.named(self.image)
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)
