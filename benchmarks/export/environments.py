@@ -75,7 +75,15 @@ def environment(release: Release, directory: str, keep: bool) -> Iterator[str]:
 
 
 def _pip(python: pathlib.Path, *requirement: str) -> None:
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--disable-pip-version-check",
+    ]
     done = subprocess.run([*command, *requirement], stderr=subprocess.PIPE, text=True)
     if done.returncode:
         print(done.stderr, file=sys.stderr)

@@ -113,6 +113,7 @@ THEIRS = {
     "bert_tf.library": {"keras", "numpy", "tensorflow"},
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
     "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "export.images.saved_model": {"google", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "script": set(),
