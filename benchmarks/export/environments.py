@@ -18,7 +18,7 @@ class Release(NamedTuple):
 
     Attributes:
       image: its name without the patch number.
-      tensorflow: the version of tensorflow-cpu.
+      tensorflow: its requirement, for pip.
       tensorflow_text: the version of tensorflow-text whose libraries load into it.
       text_of_image: the TensorFlow Text that the image is built with: `org_tensorflow_text` in
         tensorflow_serving/workspace.bzl of the image's tag.
@@ -31,18 +31,19 @@ class Release(NamedTuple):
 
 
 RELEASES = (
-    Release("2.12", "2.12.1", "2.12.1", "2.12.1"),
-    Release("2.13", "2.13.1", "2.13.0", "2.12.1"),
-    Release("2.14", "2.14.1", "2.14.0", "2.12.1"),
-    Release("2.15", "2.15.1", "2.15.0", "2.12.1"),
-    Release("2.16", "2.16.2", "2.16.1", "2.12.1"),
-    Release("2.17", "2.17.1", "2.17.0", "2.12.1"),
-    Release("2.18", "2.18.1", "2.18.1", "2.12.1"),
-    Release("2.19", "2.19.1", "2.19.0", "2.12.1"),
-    Release("2.20", "2.20.0", "2.20.0", "2.20.0"),
+    Release("2.12", "tensorflow-cpu==2.12.1", "2.12.1", "2.12.1"),
+    Release("2.13", "tensorflow-cpu==2.13.1", "2.13.0", "2.12.1"),
+    Release("2.14", "tensorflow-cpu==2.14.1", "2.14.0", "2.12.1"),
+    Release("2.15", "tensorflow-cpu==2.15.1", "2.15.0", "2.12.1"),
+    Release("2.16", "tensorflow-cpu==2.16.2", "2.16.1", "2.12.1"),
+    Release("2.17", "tensorflow-cpu==2.17.1", "2.17.0", "2.12.1"),
+    Release("2.18", "tensorflow-cpu==2.18.1", "2.18.1", "2.12.1"),
+    # The libraries of TensorFlow Text 2.19.0 want symbols that tensorflow-cpu 2.19 lacks.
+    Release("2.19", "tensorflow==2.19.0", "2.19.0", "2.12.1"),
+    Release("2.20", "tensorflow-cpu==2.20.0", "2.20.0", "2.20.0"),
     # No tag of TensorFlow Serving 2.21 was seen; its main branch is built with TensorFlow Text
     # 2.20.0.
-    Release("2.21", "2.21.0", "2.21.1", "2.20.0"),
+    Release("2.21", "tensorflow-cpu==2.21.0", "2.21.1", "2.20.0"),
 )
 
 
@@ -63,7 +64,7 @@ def environment(release: Release, directory: str, keep: bool) -> Iterator[str]:
     if not complete.exists():
         shutil.rmtree(path, ignore_errors=True)
         venv.create(path, with_pip=True)
-        _pip(python, f"tensorflow-cpu=={release.tensorflow}")
+        _pip(python, release.tensorflow)
         # It would bring `tensorflow` in addition, the same with GPUs.
         _pip(python, "--no-deps", f"tensorflow-text=={release.tensorflow_text}")
         files.write_text(complete, "")

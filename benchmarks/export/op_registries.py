@@ -60,9 +60,11 @@ def registry_file(release: environments.Release, work_dir: str) -> pathlib.Path:
 
 def read(release: environments.Release, python: str, work_dir: str) -> None:
     """Writes what an environment registers."""
-    without = NOT_LINKED.get(release.tensorflow_text, ())
+    # Its libraries load into the TensorFlow of the same version only.
+    is_same = release.tensorflow_text == release.text_of_image
+    text = ["text", *NOT_LINKED[release.text_of_image]] if is_same else []
     path = registry_file(release, work_dir)
-    child_process.run([python, str(CHILD), str(path), *without], cwd=work_dir)
+    child_process.run([python, str(CHILD), str(path), *text], cwd=work_dir)
     found = json.loads(path.read_text(encoding="utf-8"))
     print(f"{release.image}: {len(found['operations'])} operations", flush=True)
 

@@ -1,10 +1,10 @@
 """The operations that an installed TensorFlow registers; a child of `op_registries`.
 
-    python benchmarks/export/registered_operations.py FILE [WITHOUT ...]
+    python benchmarks/export/registered_operations.py FILE [text [WITHOUT ...]]
 
 Needs TensorFlow with TensorFlow Text of any version since 2.12, and nothing of bert_tf. FILE is
-JSON: definitions and CPU kernels in the form of export/images/table.py. Of TensorFlow Text, the
-operations are those of its libraries but WITHOUT, such as trimmer_ops.
+JSON: definitions and CPU kernels in the form of export/images/table.py. With "text", operations of
+TensorFlow Text are among them: those of its libraries but WITHOUT, such as trimmer_ops.
 """
 
 import base64
@@ -21,9 +21,9 @@ from tensorflow.python.framework import kernels as registered_kernels
 
 
 def main():
-    file, *without = sys.argv[1:]
+    file, *text = sys.argv[1:]
     core = definitions()
-    for path in text_libraries(without):
+    for path in text_libraries(text[1:]) if text else ():
         tf.load_op_library(str(path))
     operations = definitions()
     for name in operations.keys() - core.keys():

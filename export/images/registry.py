@@ -11,6 +11,10 @@ from export.images.table import Attribute, Definition
 
 Values = Mapping[str, Any]  # AttrValues by the names of attributes
 
+# Attributes that say where a node comes from. No result depends on them; images that do not know
+# them ignore them.
+_NOTES = frozenset(["debug_name", "grad_a", "grad_b", "grad_x", "grad_y"])
+
 # The field of an AttrValue that holds an attribute of a type, where it has another name.
 _FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"}
 
@@ -54,10 +58,13 @@ def _wrong_attributes(definition: Definition, newest: Definition, values: Values
     """Attributes that the image does not know, or whose values it refuses."""
     for name, value in values.items():
         attribute, in_newest = definition.attributes.get(name), newest.attributes.get(name)
-        if attribute is None:
+        if attribute is None and in_newest:
             # An image ignores an attribute that it does not know, which is right for the default.
-            if not (in_newest and in_newest.default == value.SerializeToString(deterministic=True)):
+            is_default = in_newest.default == value.SerializeToString(deterministic=True)
+            if not is_default and name not in _NOTES:
                 yield f"attribute {name}={_text(value)}"
+        elif attribute is None:
+            yield f"attribute {name}={_text(value)}"
         elif not _admits(attribute, value):
             yield f"{name}={_text(value)}"
 
