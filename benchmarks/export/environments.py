@@ -32,7 +32,8 @@ class Release(NamedTuple):
 
 RELEASES = (
     Release("2.12", "tensorflow-cpu==2.12.1", "2.12.1", "2.12.1"),
-    Release("2.13", "tensorflow-cpu==2.13.1", "2.13.0", "2.12.1"),
+    # TensorFlow Text 2.13.0 has no wheel for Python 3.11.
+    Release("2.13", "tensorflow-cpu==2.13.1", "2.13.0rc0", "2.12.1"),
     Release("2.14", "tensorflow-cpu==2.14.1", "2.14.0", "2.12.1"),
     Release("2.15", "tensorflow-cpu==2.15.1", "2.15.0", "2.12.1"),
     Release("2.16", "tensorflow-cpu==2.16.2", "2.16.1", "2.12.1"),

@@ -6,7 +6,7 @@ Exports are versions that `export.savedmodel` wrote; small graphs that need some
 in addition (`new_graphs`). Each environment has the TensorFlow of an image, with the TensorFlow
 Text whose libraries load into it, but without those that the image does not link. In it, each
 SavedModel is loaded and asked twice: by `tf.saved_model.load` and by a session, as the server does.
-Compared are all outputs that are numbers with those of this environment.
+Compared are all outputs with those of this environment.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class Options:
 
 def main(options: Options) -> None:
     paths = [str(pathlib.Path(path).resolve()) for path in options.exports.split(",")]
-    names = {path: f"export {number}" for number, path in enumerate(paths, start=1)}
+    names = {path: f"export {pathlib.Path(path).parent.name}" for path in paths}
     names |= new_graphs.save(pathlib.Path(options.work_dir, "graphs").resolve())
     task = pathlib.Path(options.work_dir, "task.json")
     task.parent.mkdir(parents=True, exist_ok=True)
@@ -62,22 +62,27 @@ def main(options: Options) -> None:
         without = op_registries.NOT_LINKED[release.text_of_image]
         with environments.environment(release, options.work_dir, options.keep) as python:
             found = answers(python, task, without)
-        rows = {
-            names[path]: {
-                "check": "; ".join(findings[path].problems[release.image]) or "can run it",
-                **{run: outcome(found["models"][path][run], wanted[path][run]) for run in RUNS},
-            }
-            for path in names
-        }
         results[release.image] = {
             "tensorflow": found["tensorflow"],
             "tensorflow_text": release.tensorflow_text,
             "not loaded": found["not loaded"],
-            "graphs": rows,
+            "graphs": {
+                name: {run: outcome(found["models"][path][run], wanted[path][run]) for run in RUNS}
+                for path, name in names.items()
+            },
         }
-        in_order = {image: results[image] for image in table.images() if image in results}
-        files.write_text(options.results, json.dumps(in_order, indent=1) + "\n")
-        print(f"{release.image}:", *(f"  {name}: {row}" for name, row in rows.items()), sep="\n")
+        print(f"{release.image}: {json.dumps(results[release.image], indent=1)}", flush=True)
+        write(options.results, results, {name: findings[path] for path, name in names.items()})
+
+
+def write(path: str, results: dict, findings: dict[str, operations.Findings]) -> None:
+    """Writes the results of all images, with what the check says of each graph in each of them."""
+    for image, result in results.items():
+        for name, outcomes in result["graphs"].items():
+            problems = "; ".join(findings[name].problems[image]) if name in findings else ""
+            outcomes["check"] = problems or "can run it"
+    in_order = {image: results[image] for image in table.images() if image in results}
+    files.write_text(path, json.dumps(in_order, indent=1) + "\n")
 
 
 def _earlier(path: str) -> dict:
@@ -106,16 +111,20 @@ def answers(python: str, task: pathlib.Path, without: tuple[str, ...]) -> dict:
 
 
 def outcome(found: dict, wanted: dict) -> str:
-    """The error, or the largest difference of a number."""
+    """The error, or the largest difference of a number and the share of other values."""
     if "error" in found:
         return found["error"]
-    pairs = [
-        (np.array(found["outputs"][n]), np.array(each)) for n, each in wanted["outputs"].items()
-    ]
+    names = wanted["outputs"]
+    pairs = [(np.array(found["outputs"][name]), np.array(names[name])) for name in names]
     if any(a.shape != b.shape for a, b in pairs):
         return "other shapes"
-    differences = [np.abs(a - b).max() if a.dtype != bool else (a != b).max() for a, b in pairs]
-    return f"largest difference {max(map(float, differences), default=0.0):.1e}"
+    numbers = [np.abs(a - b).max() for a, b in pairs if a.dtype.kind in "if"]
+    others = [(a != b).ravel() for a, b in pairs if a.dtype.kind not in "if"]
+    text = f"largest difference {max(map(float, numbers), default=0.0):.1e}"
+    if others:
+        different = np.concatenate(others)
+        text += f", {different.sum()} of {different.size} texts and truths differ"
+    return text
 
 
 if __name__ == "__main__":

@@ -47,8 +47,14 @@ def outcome(run, path, tensors):
         outputs = run(path, tensors)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:600]}
-    return {"outputs": {name: np.asarray(value).tolist() for name, value in outputs.items()
-                        if np.asarray(value).dtype != object}}  # fmt: skip
+    return {"outputs": {name: listed(np.asarray(value)) for name, value in outputs.items()}}
+
+
+def listed(array):
+    """Nested lists of numbers; texts are in hexadecimal."""
+    if array.dtype == object:
+        array = np.vectorize(bytes.hex, otypes=[object])(array)
+    return array.tolist()
 
 
 def by_load(path, tensors):
