@@ -46,7 +46,7 @@ def outcome(run, path, tensors):
     try:
         outputs = run(path, tensors)
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"[:600]}
+        return {"error": f"{type(error).__name__}: {error}"[:200]}
     return {"outputs": {name: listed(np.asarray(value)) for name, value in outputs.items()}}
 
 
