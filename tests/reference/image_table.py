@@ -23,6 +23,7 @@ T_OF_TWO = {"type": "type", "allowed": [FLOAT, INT32]}
 T_OF_THREE = {"type": "type", "allowed": [FLOAT, INT32, BFLOAT16]}
 MODE = {"type": "string", "default": default(s=b"plain"), "allowed": ["plain", "fancy"]}
 FLAG = {"type": "bool", "default": default(b=False)}
+TEXT = {"type": "string", "default": default(s=b"")}
 SIZE = {"type": "int", "minimum": 2}
 
 CONTENT = {
@@ -52,6 +53,7 @@ CONTENT = {
         },
         "Many": {"1.1": operation({"Tin": {"type": "list(type)", "minimum": 1}}, ["Tin"])},
         "Fast": {"1.1": operation({"T": T_OF_THREE})},
+        "Noted": {"1.1": operation({}), "1.2": operation({"debug_name": TEXT})},
     },
     "kernels": {
         "Fast": {"1.1": [{"T": [FLOAT]}], "1.2": [{"T": [FLOAT, BFLOAT16]}]},

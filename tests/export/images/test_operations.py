@@ -6,8 +6,6 @@ import tensorflow_text as tf_text
 
 from export.images import operations, saved_model, table
 
-KEPT = "2.20"
-
 
 def saved(tmp_path, function, **spec):
     """The SavedModel of a function of vectors."""
@@ -61,6 +59,21 @@ def test_an_operation_that_older_images_lack_is_named_with_the_first_that_has_it
 def test_an_operation_of_no_image_is_named(addition):
     found = changed(addition, lambda node: setattr(node, "op", "NoSuchOperation"))
     with pytest.raises(ValueError, match="NoSuchOperation is in no image"):
+        operations.check(found)
+
+
+def test_an_attribute_of_no_image_is_named_with_its_value(addition):
+    found = changed(addition, lambda node: node.attr["mode"].CopyFrom(node.attr["T"]))
+    with pytest.raises(ValueError, match="attribute mode=float of AddV2 is in no image"):
+        operations.check(found)
+
+
+def test_a_graph_for_later_readers_is_refused(addition):
+    found = type(addition).FromString(addition.SerializeToString())
+    newest = table.images()["2.20"].graph_version
+    found.meta_graphs[0].graph_def.versions.min_consumer = newest
+    assert operations.examine(found).images[0] == "2.20"
+    with pytest.raises(ValueError, match=f"version {newest} and later is first in image 2.20"):
         operations.check(found)
 
 

@@ -44,6 +44,10 @@ def test_an_attribute_that_an_image_does_not_know_must_have_its_default():
     assert missing("1.2", "Grown", **known, flog={"b": True}) == "attribute flog=True of Grown"
 
 
+def test_an_attribute_that_nothing_depends_on_may_be_unknown():
+    assert missing("1.1", "Noted", debug_name={"s": b"weights"}) is None
+
+
 def test_another_number_of_inputs_is_named():
     assert missing("1.3", "Grown", 2, T={"type": FLOAT}) is None
     assert missing("1.2", "Grown", 2, T={"type": FLOAT}) == "Grown with 2 inputs"

@@ -4,6 +4,7 @@ import os
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 from bert_tf.errors import InputError
 from export.images import saved_model
@@ -25,14 +26,33 @@ def test_a_saved_model_without_our_signatures_is_read(path):
     assert meta_graph.meta_info_def.tensorflow_version == tf.__version__
 
 
-def test_attributes_with_their_default_values_are_not_saved(path):
-    """TensorFlow leaves them out, in functions too: an older image may not know them."""
-    (meta_graph,) = saved_model.read(str(path)).meta_graphs
+def test_attributes_with_their_default_values_are_not_saved(tmp_path):
+    """An older image may not know them. TensorFlow leaves them out, in functions too."""
+    module = tf.Module()
+    module.weights = tf.Variable([[1.0, 2.0], [3.0, 5.0]])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def product(x):
+        return tf.cond(tf.size(x) > 2, lambda: tf.matmul(x, module.weights), lambda: x)
+
+    module.product = product
+    tf.saved_model.save(module, str(tmp_path))
+    (meta_graph,) = saved_model.read(str(tmp_path)).meta_graphs
     library = meta_graph.graph_def.library.function
-    nodes = [*meta_graph.graph_def.node, *(node for each in library for node in each.node_def)]
-    assert meta_graph.meta_info_def.stripped_default_attrs
-    registered = tf.raw_ops.VarHandleOp  # has defaults: container, shared_name, debug_name
-    assert registered and [node.name for node in nodes if "container" in node.attr] == []
+    functions = {function.signature.name for function in library}
+    nodes = [node for function in library for node in function.node_def]
+    nodes += meta_graph.graph_def.node
+    assert {"MatMul", "VarHandleOp", "ReadVariableOp"} <= {node.op for node in nodes}
+    kept = [
+        (node.op, attribute.name)
+        for node in nodes
+        if node.op not in functions
+        for attribute in op_def_registry.get(node.op).attr
+        if attribute.HasField("default_value")
+        and attribute.name in node.attr
+        and node.attr[attribute.name] == attribute.default_value
+    ]
+    assert kept == []
 
 
 @pytest.mark.parametrize(
