@@ -6,6 +6,7 @@ from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from export.images import table
 
 # Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
 SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
@@ -109,6 +110,19 @@ class HubExport:
                 f"--tokenize_with_offsets is for --export_type=preprocessing, not "
                 f"{self.export_type}, which takes ids."
             )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compatibility:
+    """Flags of the check of a SavedModel."""
+
+    image: str | None = option(
+        None, "Image to check for, such as 2.15 or 2.15.1; none: every one that is known."
+    )
+
+    def __post_init__(self) -> None:
+        if self.image:
+            table.named(self.image)
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

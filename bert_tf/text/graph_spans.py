@@ -87,8 +87,14 @@ def tokens_with_spans(texts: tf.Tensor, tokenizer: GraphTokenizer, chunk: int = 
 def _found(texts: tf.Tensor, tokenizer: GraphTokenizer) -> _Found:
     ids, starts, ends = tokenizer.tokens_with_offsets(texts)
     row = graph_offsets.segment_ids(tf.cast(ids.row_splits, tf.int32), tf.size(ids.flat_values))
-    chars = starts.flat_values, ends.flat_values
-    return _Found(ids.flat_values, *chars, *(_bytes_of(texts, row, x) for x in chars), row)
+    return _Found(
+        ids.flat_values,
+        starts.flat_values,
+        ends.flat_values,
+        _bytes_of(texts, row, starts.flat_values),
+        _bytes_of(texts, row, ends.flat_values),
+        row,
+    )
 
 
 def _in_chunks(

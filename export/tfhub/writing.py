@@ -13,7 +13,7 @@ from bert_tf.checkpoints.model_directory import CONFIG_FILE, VOCAB_FILE
 from bert_tf.errors import InputError
 from bert_tf.text import vocab
 from bert_tf.text.graph import GraphTokenizer
-from export import operations
+from export.images import operations, saved_model
 from export.options import HubExport
 from export.tfhub import verify
 from export.tfhub.encoder import HubEncoder
@@ -28,13 +28,13 @@ class Exported:
 
     Attributes:
       path: the version's directory.
-      operations: those that are not TensorFlow's own.
+      findings: which images of TensorFlow Serving can run it.
       difference: largest difference of an output from the Python path; None: there is none, as ids
         are equal.
     """
 
     path: str
-    operations: list[str]
+    findings: operations.Findings
     difference: float | None
 
 
@@ -56,10 +56,10 @@ def write(source: Source, options: HubExport) -> Exported:
             model = source.build()
             _save_encoder(source, model, temporary)
             difference = verify.largest_difference(temporary, source, model)
-        foreign = operations.check(operations.read(temporary))
+        findings = operations.check(saved_model.read(temporary))
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, foreign, difference)
+    return Exported(path, findings, difference)
 
 
 def _save_preprocessing(source: Source, options: HubExport, path: str) -> None:
@@ -102,10 +102,7 @@ def _lines(exported: Exported, options: HubExport) -> Iterator[str]:
     if exported.difference is None:
         yield f"  texts string [B] -> {inputs} int32 [B {options.default_seq_length}]"
         yield "  ids of single texts and pairs equal those of the Python path"
-        yield (
-            f"  needs {', '.join(exported.operations)} of TensorFlow Text, which every TensorFlow "
-            f"Serving image since {operations.FIRST_IMAGE} has"
-        )
+        yield f"  {exported.findings.summary()}"
         yield (
             "In Python: import tensorflow_text, tensorflow_hub as hub; "
             f"preprocessor = hub.load({path}); preprocessor(['a text'])"

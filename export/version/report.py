@@ -11,7 +11,6 @@ from bert_tf import files, formatting, invocation
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.tasks.kinds.question_answering import QuestionAnswering
 from bert_tf.tasks.kinds.tagging import Tagging
-from export import operations
 from export.version.write import Exported
 
 # A row for each input of a text signature: in Python, and as flags of the client.
@@ -44,15 +43,9 @@ def print_report(exported: Exported, metadata: ModelMetadata, seconds: float) ->
         print(f"  labels: {', '.join(metadata.labels)}")
     if metadata.kind in _POSITIONS:
         print(f"  {_POSITIONS[metadata.kind]}")
-    tried = operations.TRIED
-    if metadata.kind == QuestionAnswering.kind:
-        tried = operations.TRIED_WITH_QUESTIONS
     difference = formatting.number(exported.difference, 1)
     print(
-        f"  largest difference from the Python path: {difference}\n"
-        f"  needs {', '.join(exported.operations)} of TensorFlow Text, which every TensorFlow "
-        f"Serving image since {operations.FIRST_IMAGE} has\n"
-        f"  tried: {tried}"
+        f"  largest difference from the Python path: {difference}\n  {exported.findings.summary()}"
     )
     print("\n".join(_next_steps(exported)), flush=True)
 

@@ -11,7 +11,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 from bert_tf import files, formatting
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.errors import InputError
-from export import operations
+from export.images import operations
+from export.images import saved_model as saved_models
 from export.kinds import table
 from export.kinds.module import Served, ServingModule, Signature
 from export.version import batching, card, verify, warmup
@@ -25,7 +26,7 @@ class Exported:
 
     Attributes:
       path: the version's directory.
-      operations: those that are not TensorFlow's own.
+      findings: which images can run it.
       difference: largest difference of a number from the Python path.
       inputs: names of the inputs of the text signature, in the order of the texts.
     """
@@ -33,7 +34,7 @@ class Exported:
     path: str
     model_name: str
     saved_model: saved_model_pb2.SavedModel
-    operations: list[str]
+    findings: operations.Findings
     difference: float
     inputs: tuple[str, ...]
 
@@ -63,8 +64,8 @@ def write(
     is_kept = files.disk_full_explained(path, lambda: disk_full_message(path))
     with is_kept, files.replacing_directory(path) as temporary:
         _save(module, chosen, served.directory.metadata, temporary)
-        saved_model = operations.read(temporary)
-        foreign = operations.check(saved_model)
+        saved_model = saved_models.read(temporary)
+        findings = operations.check(saved_model)
         difference = verify.largest_difference(temporary, module, chosen)
         warmup.write(temporary, module, chosen, model_name)
         batching.write(temporary, served.chunk_rows)
@@ -72,7 +73,7 @@ def write(
         card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, model_name, saved_model, foreign, difference, tuple(module.inputs))
+    return Exported(path, model_name, saved_model, findings, difference, tuple(module.inputs))
 
 
 def next_version(export_dir: str) -> int:

@@ -115,6 +115,7 @@ THEIRS = {
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
     "bert_tf.library.hub_layer": {"keras", "tensorflow", "tensorflow_text"},
     "export": {"absl", "keras", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "export.images.saved_model": {"google", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "script": set(),

@@ -10,7 +10,7 @@ import tensorflow_text as tf_text
 from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from export import operations
+from export.images import operations, saved_model
 from export.tfhub.preprocessing import Preprocessor
 from tests.reference import full_tokenizer, text_samples
 
@@ -191,10 +191,10 @@ def test_offsets_equal_those_of_python(loaded, vocabulary, make):
 
 
 def test_old_servers_have_its_operations(path, vocabulary):
-    foreign = operations.check(operations.read(str(path)))
-    assert foreign == [
+    findings = operations.check(saved_model.read(str(path)))
+    assert findings.text_operations == (
         "FastBertNormalize",
         "FastWordpieceTokenizeWithOffsets",
         "NormalizeUTF8",
-    ]
+    )
     assert (path / "assets" / "vocab.txt").read_bytes() == vocabulary.text.encode()
