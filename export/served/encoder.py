@@ -31,7 +31,7 @@ _ACTIVATIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """A batch of rows; tokens are laid end to end, [B*T ...], and in between [B A T D].
+    """A batch of rows; their tokens are laid end to end, [B*T ...].
 
     Attributes:
       size: (B, T), int32 scalars.
@@ -60,19 +60,19 @@ class Encode:
 
     Args:
       config: of the encoder.
-      tensors: the weights by path; of a last layer that is computed for some tokens only, `query`
-        and `key_value` in place of `qkv`.
+      tensors: the weights by path.
       rows: of the batch.
     """
 
     def __init__(self, config: BertConfig, tensors: Tensors, rows: Rows) -> None:
-        self._config, self._tensors, self._rows = config, tensors, rows
+        self.rows = rows
+        self._config, self._tensors = config, tensors
         self._activation = _ACTIVATIONS[config.hidden_act]
 
     def embed(self, word_ids: tf.Tensor, type_ids: tf.Tensor) -> tf.Tensor:
         """The embeddings, float32 [B*T H], of ids int32 [B T]."""
         path = "encoder/embeddings"
-        positions = self._tensors.rows(f"{path}/position", tf.range(self._rows.size[1]))  # [T H]
+        positions = self._tensors.rows(f"{path}/position", tf.range(self.rows.size[1]))  # [T H]
         words = self._tensors.rows(f"{path}/word", word_ids)  # [B T H]
         summed = words + positions + self._tensors.rows(f"{path}/type", type_ids)
         flat = tf.reshape(summed, [-1, self._config.hidden_size])
@@ -115,20 +115,21 @@ class Encode:
         self, path: str, hidden: tf.Tensor, queries: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """The averaged values [B*T H], and those of `hidden` that they are for."""
-        num_tokens = self._rows.size[1]
+        num_tokens = self.rows.size[1]
         if queries is None:
             projected = self._tensors.affine(hidden, f"{path}/qkv")
             query, key, value = self._heads(projected, num_tokens, 3)  # [B A T D] each
         else:
+            size = self._config.hidden_size
             asking = tf.gather(hidden, tf.reshape(queries, [-1]))  # [B*Q H]
-            projected = self._tensors.affine(asking, f"{path}/query")
+            projected = self._tensors.affine(asking, f"{path}/qkv", slice(size))
             (query,) = self._heads(projected, tf.shape(queries)[1], 1)  # [B A Q D]
-            projected = self._tensors.affine(hidden, f"{path}/key_value")
+            projected = self._tensors.affine(hidden, f"{path}/qkv", slice(size, None))
             key, value = self._heads(projected, num_tokens, 2)
             hidden = asking
         scale = 1.0 / math.sqrt(self._config.size_per_head)
         scores = tf.matmul(query, key, transpose_b=True)  # [B A T S]
-        scores = tf.cast(scores, tf.float32) * scale + self._rows.added
+        scores = tf.cast(scores, tf.float32) * scale + self.rows.added
         context = tf.matmul(tf.cast(tf.nn.softmax(scores), value.dtype), value)  # [B A T D]
         context = tf.transpose(context, [0, 2, 1, 3])  # [B T A D]
         return tf.reshape(context, [-1, self._config.hidden_size]), hidden

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from bert_tf import features
 from bert_tf.checkpoints.variables import Model
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.modeling import layer, models
 from bert_tf.modeling.encoder import Encoder
@@ -22,6 +23,7 @@ Batch = Mapping[str, tf.Tensor]
 Outputs = dict[str, Any]
 
 _INPUTS = tuple(feature.name for feature in features.ENCODER_INPUTS)
+_MASK = features.MASK.name
 _POSITIONS = features.MASKED_LM_POSITIONS.name
 
 
@@ -34,8 +36,9 @@ def of(model: Any, dtype: str = "float32", is_frozen: bool = True) -> Any:
       is_frozen: whether the weights are constants of the graph, if they are not too large.
 
     Returns:
-      What is called as the model is, `form(batch, training=False)`, and has `variables`. It is
-      `model` itself where there is no form of it: a model on frozen layers, or a causal one.
+      What is called as the model is, `form(batch, training=False)`, and has `variables`, those
+      that its graph reads. It is `model` itself where there is no form of it: a model on frozen
+      layers, or a left-to-right one.
 
     Raises:
       InputError: another dtype than float32, and there is no form.
@@ -44,9 +47,10 @@ def of(model: Any, dtype: str = "float32", is_frozen: bool = True) -> Any:
     is_frozen = is_frozen and weights.fit_a_graph(num_values, dtype)
     if isinstance(model, EnsembleModel):
         return EnsembleForm(model, [of(member, dtype, is_frozen) for member in model.members])
-    form = FORMS.get(type(model))
+    form = _FORMS.get(type(model))
     if form and not model.config.is_causal:
-        return form(model, dtype, is_frozen)
+        arrays = {variable.path: np.asarray(variable) for variable in model.variables}
+        return form(model, Weights(arrays, dtype, is_frozen))
     if dtype != "float32":
         raise InputError(
             f"--dtype={dtype}: the weights of a model on frozen layers, or of a left-to-right "
@@ -55,117 +59,103 @@ def of(model: Any, dtype: str = "float32", is_frozen: bool = True) -> Any:
     return model
 
 
-class Form(abc.ABC):
-    """A model as one function of the graph, which all signatures call: constants are there once.
+class EncoderForm:
+    """An encoder: `sequence_output`, `pooled_output` and `encoder_outputs`.
 
-    Attributes:
-      config: of the encoder.
-      gives_all_tokens: whether the outputs need the last layer at every token, not only where
-        the head reads it.
-      variables: what the graph reads; empty if the weights are constants.
-      num_bytes: of the weights as they are stored.
+    What its functions hold is in the graph once, however many signatures call them.
     """
 
-    gives_all_tokens = False
-    _inputs = _INPUTS
-
-    def __init__(self, model: Model, dtype: str, is_frozen: bool) -> None:
-        self.config = model.config
-        arrays = {variable.path: np.asarray(variable) for variable in model.variables}
-        if not self.gives_all_tokens:
-            arrays = _with_query_apart(arrays, self.config.num_hidden_layers - 1)
-        self._weights = Weights(arrays, dtype, is_frozen)
-        self.variables, self.num_bytes = self._weights.variables, self._weights.num_bytes
-        self._function = tf.function(
-            self._trace,
-            input_signature=[tf.TensorSpec([None, None], tf.int32, name=x) for x in self._inputs],
-            autograph=False,
-            # One copy of the constants in memory, too, and of the products prepared from them.
-            experimental_attributes={"_noinline": True},
-        )
+    def __init__(self, model: Model, of_model: Weights) -> None:
+        self.config, self._weights = model.config, of_model
+        self.variables = of_model.variables
+        hidden = tf.TensorSpec([None, self.config.hidden_size], tf.float32)
+        self._lower = _function(self._trace_lower, [_ids(name) for name in _INPUTS])
+        self._whole = _function(self._trace_whole, [hidden, _ids(_MASK)])
+        self._first = _function(self._trace_first, [hidden, _ids(_MASK)])
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
-        """Outputs of the model for its inputs; `training` is False always."""
-        return self._call({name: batch[name] for name in self._inputs})
-
-    def _call(self, batch: Batch) -> Outputs:
-        return self._function(*(tf.convert_to_tensor(batch[name]) for name in self._inputs))
-
-    def _trace(self, *inputs: tf.Tensor) -> Outputs:
-        batch = dict(zip(self._inputs, inputs, strict=True))
-        tensors = Tensors(self._weights)
-        rows = Rows.of(batch[features.MASK.name])
-        return self._outputs(Encode(self.config, tensors, rows), tensors, rows, batch)
-
-    @abc.abstractmethod
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        """The outputs for rows [B T]."""
-
-    def _before_last(self, encode: Encode, batch: Batch) -> list[tf.Tensor]:
-        """What the layers but the last one give, float32 [B*T H] each; the embeddings first."""
-        hidden = [encode.embed(batch[features.WORD_IDS.name], batch[features.TYPE_IDS.name])]
-        for index in range(self.config.num_hidden_layers - 1):
-            hidden.append(encode.block(index, hidden[-1]))
-        return hidden
-
-    def _last(self, encode: Encode, batch: Batch, queries: tf.Tensor | None = None) -> tf.Tensor:
-        """What the last layer gives, float32 [B*T H], or [B*Q H] for queries int32 [B Q]."""
-        hidden = self._before_last(encode, batch)[-1]
-        return encode.block(self.config.num_hidden_layers - 1, hidden, queries)
-
-    def _pooled(self, encode: Encode, rows: Rows, batch: Batch) -> tf.Tensor:
-        """The pooler's output, float32 [B H], of rows of which nothing else is wanted."""
-        return encode.pool(self._last(encode, batch, rows.first_tokens[:, tf.newaxis]))
-
-    def _in_rows(self, hidden: tf.Tensor, rows: Rows) -> tf.Tensor:
-        """[B*T C] as [B T C]."""
-        return tf.reshape(hidden, [-1, rows.size[1], hidden.shape[1]])
-
-
-class EncoderForm(Form):
-    """An encoder: `sequence_output`, `pooled_output` and `encoder_outputs`."""
-
-    gives_all_tokens = True
-
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        hidden = self._before_last(encode, batch)
-        hidden.append(encode.block(self.config.num_hidden_layers - 1, hidden[-1]))
-        outputs = [self._in_rows(each, rows) for each in hidden[1:]]
-        pooled = encode.pool(tf.gather(hidden[-1], rows.first_tokens))
+        *hidden, last = self._below_last(batch)
+        last, pooled = self._whole(last, tf.convert_to_tensor(batch[_MASK]))
+        num_tokens = tf.shape(batch[_MASK])[1]
+        outputs = [
+            tf.reshape(each, [-1, num_tokens, self.config.hidden_size])
+            for each in (*hidden[1:], last)
+        ]
         return {
             "sequence_output": outputs[-1],
             "pooled_output": pooled,
             "encoder_outputs": outputs,
         }
 
+    def pooled(self, batch: Batch) -> tf.Tensor:
+        """`pooled_output` alone: the last layer is computed for the first tokens only."""
+        return self._first(self._below_last(batch)[-1], tf.convert_to_tensor(batch[_MASK]))
 
-class PretrainingForm(Form):
+    def _below_last(self, batch: Batch) -> list[tf.Tensor]:
+        return self._lower(*(tf.convert_to_tensor(batch[name]) for name in _INPUTS))
+
+    def _trace_lower(
+        self, word_ids: tf.Tensor, input_mask: tf.Tensor, type_ids: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """The embeddings and what the layers but the last one give, float32 [B*T H] each."""
+        return lower_layers(self._encode(input_mask), self.config, word_ids, type_ids)
+
+    def _trace_whole(self, hidden: tf.Tensor, input_mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What the last layer gives, float32 [B*T H], and the pooler's output [B H]."""
+        encode = self._encode(input_mask)
+        hidden = encode.block(self.config.num_hidden_layers - 1, hidden)
+        return hidden, encode.pool(tf.gather(hidden, encode.rows.first_tokens))
+
+    def _trace_first(self, hidden: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
+        """The pooler's output, float32 [B H]."""
+        encode = self._encode(input_mask)
+        queries = encode.rows.first_tokens[:, tf.newaxis]
+        return encode.pool(encode.block(self.config.num_hidden_layers - 1, hidden, queries))
+
+    def _encode(self, input_mask: tf.Tensor) -> Encode:
+        return Encode(self.config, Tensors(self._weights), Rows.of(input_mask))
+
+
+class PretrainingForm:
     """A masked language model, with or without a head for pairs of texts."""
 
-    _inputs = (*_INPUTS, _POSITIONS)
-
-    def __init__(self, model: models.PretrainingModel, dtype: str, is_frozen: bool) -> None:
+    def __init__(self, model: models.PretrainingModel, of_model: Weights) -> None:
+        self.config, self._weights = model.config, of_model
+        self.variables = of_model.variables
+        self.encoder = EncoderForm(model, of_model)
         self._has_next_sentence = model.has_next_sentence
-        super().__init__(model, dtype, is_frozen)
+        names = (*_INPUTS, _POSITIONS)
+        self._function = _function(self._trace, [_ids(name) for name in names])
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
-        if _POSITIONS not in batch:
-            shape = tf.shape(batch[features.WORD_IDS.name])
-            every = tf.broadcast_to(tf.range(shape[1]), shape)
-            batch = {**batch, _POSITIONS: every}
-        return super().__call__(batch)
+        ids = [tf.convert_to_tensor(batch[name]) for name in _INPUTS]
+        positions = batch.get(_POSITIONS)
+        if positions is None:  # every one
+            shape = tf.shape(ids[0])
+            positions = tf.broadcast_to(tf.range(shape[1]), shape)
+        return self._function(*ids, positions)
 
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        first = rows.first_tokens[:, tf.newaxis]
-        queries = tf.concat([first, batch[_POSITIONS] + first], axis=1)  # [B Q], Q is 1+P
-        hidden = self._last(encode, batch, queries)
+    def _trace(
+        self,
+        word_ids: tf.Tensor,
+        input_mask: tf.Tensor,
+        type_ids: tf.Tensor,
+        positions: tf.Tensor,
+    ) -> Outputs:
+        """All in one function, so that the table of words is there once."""
+        tensors = Tensors(self._weights)
+        encode = Encode(self.config, tensors, Rows.of(input_mask))
+        hidden = lower_layers(encode, self.config, word_ids, type_ids)[-1]
+        first = encode.rows.first_tokens[:, tf.newaxis]
+        queries = tf.concat([first, positions + first], axis=1)  # [B Q], Q is 1+P
+        hidden = encode.block(self.config.num_hidden_layers - 1, hidden, queries)
         hidden = tf.reshape(hidden, [-1, tf.shape(queries)[1], self.config.hidden_size])
         flat = tf.reshape(hidden[:, 1:], [-1, self.config.hidden_size])  # [B*P H]
         flat = tf.cast(encode.activate(flat, "masked_lm/transform"), tf.float32)
         flat = encode.normalize(flat, "masked_lm/layer_norm")
         logits = tensors.transposed_product(flat, "encoder/embeddings/word")  # [B*P V]
         logits = logits + tensors.vector("masked_lm/output_bias")
-        shape = [-1, tf.shape(queries)[1] - 1, self.config.vocab_size]
+        shape = [-1, tf.shape(positions)[1], self.config.vocab_size]
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self._has_next_sentence:
             pooled = encode.pool(hidden[:, 0])
@@ -173,22 +163,43 @@ class PretrainingForm(Form):
         return outputs
 
 
-class _PooledForm(Form):
+class _HeadForm(abc.ABC):
+    """An encoder and an affine map of what it gives."""
+
+    def __init__(self, model: Model, of_model: Weights) -> None:
+        self.config, self._weights = model.config, of_model
+        self.variables = of_model.variables
+        self.encoder = EncoderForm(model, of_model)
+
+    @abc.abstractmethod
+    def __call__(self, batch: Batch, training: bool = False) -> Outputs:
+        """The outputs of the model."""
+
+    def _affine(self, x: tf.Tensor, path: str) -> tf.Tensor:
+        return Tensors(self._weights).affine(x, path)
+
+    def _of_tokens(self, batch: Batch, path: str) -> tf.Tensor:
+        """An affine map of each token: float32 [B T C]."""
+        sequence = self.encoder(batch)["sequence_output"]
+        logits = self._affine(tf.reshape(sequence, [-1, self.config.hidden_size]), path)
+        return tf.reshape(logits, [-1, tf.shape(sequence)[1], logits.shape[1]])
+
+
+class _PooledForm(_HeadForm):
     """A classifier of the pooler: of rows [B T], or of rows of several sequences [B W T]."""
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
-        if len(batch[features.WORD_IDS.name].shape) == 2:
-            return self._call(batch)
-        sequences = {name: tf.convert_to_tensor(batch[name]) for name in _INPUTS}
-        shape = tf.shape(sequences[features.WORD_IDS.name])
-        flat = {name: tf.reshape(x, [-1, shape[2]]) for name, x in sequences.items()}
-        logits = self._call(flat)["logits"]  # [B*W C]
+        if len(batch[_MASK].shape) == 2:
+            return {"logits": self._of_rows(batch)}
+        mask = tf.convert_to_tensor(batch[_MASK])
+        shape = tf.shape(mask)
+        rows = {name: tf.reshape(batch[name], [-1, shape[2]]) for name in _INPUTS}  # [B*W T]
+        logits = self._of_rows(rows)
         logits = tf.reshape(logits, [shape[0], shape[1], logits.shape[1]])
-        exists = tf.reduce_any(sequences[features.MASK.name] > 0, axis=2)  # [B W]
-        return {"logits": self._of_sequences(logits, exists)}
+        return {"logits": self._of_sequences(logits, tf.reduce_any(mask > 0, axis=2))}
 
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        return {"logits": tensors.affine(self._pooled(encode, rows, batch), "classifier")}
+    def _of_rows(self, batch: Batch) -> tf.Tensor:
+        return self._affine(self.encoder.pooled(batch), "classifier")
 
     @abc.abstractmethod
     def _of_sequences(self, logits: tf.Tensor, exists: tf.Tensor) -> tf.Tensor:
@@ -198,9 +209,9 @@ class _PooledForm(Form):
 class ClassifierForm(_PooledForm):
     """A classifier of texts; the logits of the windows of a text are pooled."""
 
-    def __init__(self, model: models.ClassifierModel, dtype: str, is_frozen: bool) -> None:
+    def __init__(self, model: models.ClassifierModel, of_model: Weights) -> None:
+        super().__init__(model, of_model)
         self._window_pooling = model.window_pooling
-        super().__init__(model, dtype, is_frozen)
 
     def _of_sequences(self, logits: tf.Tensor, exists: tf.Tensor) -> tf.Tensor:
         exists = exists[:, :, tf.newaxis]
@@ -217,31 +228,26 @@ class MultipleChoiceForm(_PooledForm):
         return tf.where(exists, logits[:, :, 0], layer.MASKED)
 
 
-class SpanForm(Form):
+class SpanForm(_HeadForm):
     """Start and end of an answer: `logits` [B 2 T]."""
 
-    gives_all_tokens = True
-
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        logits = self._in_rows(tensors.affine(self._last(encode, batch), "span"), rows)
-        is_real = tf.cast(batch[features.MASK.name], tf.bool)[:, tf.newaxis]  # [B 1 T]
-        return {"logits": tf.where(is_real, tf.transpose(logits, [0, 2, 1]), layer.MASKED)}
+    def __call__(self, batch: Batch, training: bool = False) -> Outputs:
+        logits = tf.transpose(self._of_tokens(batch, "span"), [0, 2, 1])
+        is_real = tf.cast(batch[_MASK], tf.bool)[:, tf.newaxis]  # [B 1 T]
+        return {"logits": tf.where(is_real, logits, layer.MASKED)}
 
 
-class TokenClassifierForm(Form):
+class TokenClassifierForm(_HeadForm):
     """A label for each token: `logits` [B T C]."""
 
-    gives_all_tokens = True
-
-    def _outputs(self, encode: Encode, tensors: Tensors, rows: Rows, batch: Batch) -> Outputs:
-        logits = tensors.affine(self._last(encode, batch), "classifier")
-        return {"logits": self._in_rows(logits, rows)}
+    def __call__(self, batch: Batch, training: bool = False) -> Outputs:
+        return {"logits": self._of_tokens(batch, "classifier")}
 
 
 class EnsembleForm:
     """Several models as one, each in its form; see `EnsembleModel`."""
 
-    def __init__(self, model: EnsembleModel, members: list[Any]) -> None:
+    def __init__(self, model: EnsembleModel, members: Sequence[Any]) -> None:
         self.config, self.members, self._mean = model.config, members, model.mean
         self.variables = [variable for member in members for variable in member.variables]
 
@@ -250,7 +256,7 @@ class EnsembleForm:
         return {"logits": self._mean(tf.stack(logits))}
 
 
-FORMS: dict[type, Callable[[Any, str, bool], Form]] = {
+_FORMS: dict[type, Callable[[Any, Weights], Any]] = {
     Encoder: EncoderForm,
     models.PretrainingModel: PretrainingForm,
     models.ClassifierModel: ClassifierForm,
@@ -260,13 +266,27 @@ FORMS: dict[type, Callable[[Any, str, bool], Form]] = {
 }
 
 
-def _with_query_apart(arrays: dict[str, Any], index: int) -> dict[str, Any]:
-    """The product `qkv` of a layer as `query` and `key_value`, for queries of some tokens only."""
-    path = f"encoder/layer_{index}/attention"
-    split = dict(arrays)
-    for name in ("kernel", "bias"):
-        qkv = split.pop(f"{path}/qkv/{name}")
-        size = qkv.shape[-1] // 3
-        split[f"{path}/query/{name}"] = qkv[..., :size]
-        split[f"{path}/key_value/{name}"] = qkv[..., size:]
-    return split
+def lower_layers(
+    encode: Encode, config: BertConfig, word_ids: tf.Tensor, type_ids: tf.Tensor
+) -> list[tf.Tensor]:
+    """The embeddings and what the layers but the last one give, float32 [B*T H] each."""
+    hidden = [encode.embed(word_ids, type_ids)]
+    for index in range(config.num_hidden_layers - 1):
+        hidden.append(encode.block(index, hidden[-1]))
+    return hidden
+
+
+def _ids(name: str) -> tf.TensorSpec:
+    return tf.TensorSpec([None, None], tf.int32, name=name)
+
+
+def _function(trace: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
+    """A function that stays one in the graph: its constants, and the products that TensorFlow
+    prepares from them, are in memory once for all signatures.
+    """
+    return tf.function(
+        trace,
+        input_signature=specs,
+        autograph=False,
+        experimental_attributes={"_noinline": True},
+    )

@@ -93,12 +93,14 @@ class Weights:
         """Bytes of the arrays as they are stored."""
         return sum(each.num_bytes for each in self._stored.values())
 
-    def tensors(self, path: str) -> tuple[tf.Tensor, ...]:
+    def tensors(self, path: str, columns: slice = slice(None)) -> tuple[tf.Tensor, ...]:
         """The values of an array and, of int8, their scales, in the graph that is traced."""
         if self._variables:
-            return tuple(tf.convert_to_tensor(each.value) for each in self._variables[path])
+            tensors = (tf.convert_to_tensor(each.value) for each in self._variables[path])
+            return tuple(x if columns == slice(None) else x[..., columns] for x in tensors)
         each = self._stored[path]
-        return tuple(tf.constant(x) for x in (each.values, each.scales) if x is not None)
+        arrays = (x for x in (each.values, each.scales) if x is not None)
+        return tuple(tf.constant(x[..., columns]) for x in arrays)
 
 
 def _variables(each: Stored) -> tuple[keras.Variable, ...]:
@@ -128,10 +130,14 @@ class Tensors:
         """Rows of a table: float32 [... H] for ids int32 [...]."""
         return _float32(*(tf.gather(each, ids) for each in self._tensors(path)))
 
-    def affine(self, x: tf.Tensor, path: str) -> tf.Tensor:
-        """`x` [N I] times `path`/kernel plus `path`/bias, [N O], of the dtype of products."""
-        kernel, *scales = self._tensors(f"{path}/kernel")
-        bias = self.vector(f"{path}/bias")
+    def affine(self, x: tf.Tensor, path: str, columns: slice = slice(None)) -> tf.Tensor:
+        """`x` [N I] times `path`/kernel plus `path`/bias, [N O], of the dtype of products.
+
+        Args:
+          columns: of kernel and bias.
+        """
+        kernel, *scales = self._weights.tensors(f"{path}/kernel", columns)
+        (bias,) = self._weights.tensors(f"{path}/bias", columns)
         if self._is_bfloat16 and kernel.dtype == tf.bfloat16:
             x, bias = (tf.cast(each, tf.bfloat16) for each in (x, bias))
         else:
