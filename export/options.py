@@ -7,6 +7,9 @@ from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 
+# How the weights of an export can be stored, see `served.weights`.
+DTYPES = ("float32", "bfloat16", "float16", "int8")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
@@ -47,6 +50,29 @@ class Export:
         False, "Give vectors of texts the length 1, so that dot products are cosines."
     )
     top_k: int = option(5, "Tokens to give for each [MASK].")
+    freeze_weights: bool = option(
+        True,
+        "Write the weights into the graph as constants, which TensorFlow prepares for its products "
+        "once; false: as variables. Weights above 1.9 GB stay variables.",
+    )
+    dtype: str = option(
+        "float32",
+        "How matrices and tables are stored. With bfloat16 products are computed in it, too, which "
+        "is faster on CPUs that have them (AMX, AVX512-BF16); float16 and int8 are smaller, and "
+        "slower.",
+        choices=DTYPES,
+    )
+    measure: bool = option(
+        False,
+        "Print what the export costs and how many labels it keeps; always on with another --dtype "
+        "than float32.",
+    )
+    measure_file: str | None = option(
+        None,
+        "Texts to measure on, such as those of a dev set: one per line, a tab between the texts of "
+        "a row; switches --measure on. None: built-in texts.",
+        is_path=True,
+    )
     license: str | None = option(
         None, "Licence of the model for its model card: an SPDX identifier, e.g. Apache-2.0."
     )
@@ -56,6 +82,10 @@ class Export:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
         if self.top_k < 1:
             raise InputError(f"--top_k={self.top_k} must be at least 1.")
+
+    @property
+    def is_measured(self) -> bool:
+        return self.measure or bool(self.measure_file) or self.dtype != DTYPES[0]
 
     @property
     def signature_names(self) -> tuple[str, ...]:

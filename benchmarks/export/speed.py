@@ -100,9 +100,9 @@ def export_forms(model, directory, folder):
         "int8": forms.of(model, "int8"),
     }
     for name, form in made.items():
-        reference = model if name in ("variables, as trained", "default", "variables") else form
+        original = model if name in ("variables, as trained", "default", "variables") else form
         served = Served(
-            model=reference, form=form, directory=directory, max_seq_length=MAX_SEQ_LENGTH
+            model=form, original=original, directory=directory, max_seq_length=MAX_SEQ_LENGTH
         )
         path = write.write(served, f"{folder}/{name}".replace(" ", "-")).path
         yield f"SavedModel, {name}", {"form": "saved_model", "path": path}

@@ -109,12 +109,16 @@ def signatures(
     }
 
 
+def _encoder_of(model: Any) -> Any:
+    return getattr(model, "encoder", model)
+
+
 class _Computer:
     """What the encoder of a model gives for rows, in the graph and by the Python path."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._encoder = getattr(served.model, "encoder", served.model)
+        self._encoder = _encoder_of(served.model)
         self._hidden_size = served.directory.config.hidden_size
 
     def embedding(self, rows: PackedRows) -> Answers:
@@ -183,7 +187,7 @@ class _Computer:
         names: Sequence[str],
     ) -> float:
         """The largest difference of some outputs from the Python path."""
-        encoded = self._encoder(batch, training=False)
+        encoded = _encoder_of(self._served.in_python)(batch, training=False)
         mask = batch[features.MASK.name]
         want = {
             _SEQUENCE: _padded_like(

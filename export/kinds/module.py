@@ -37,12 +37,14 @@ class Served:
     """What is exported, and how.
 
     Attributes:
-      model: from the encoder's inputs to a dict of tensors; has `variables`.
+      model: what the graph computes: from the encoder's inputs to a dict of tensors; has
+        `variables`.
       directory: describes the model.
       max_seq_length: tokens per row, special tokens included.
       chunk_rows: maximum rows that are computed together.
       pooling, normalize: of embeddings, see `embedding`.
       top_k: tokens for each [MASK], see `masked_lm`.
+      original: the model that `model` is a form of, whose answers are wanted; None: `model`.
     """
 
     model: Any
@@ -52,6 +54,12 @@ class Served:
     pooling: str = "mean"
     normalize: bool = False
     top_k: int = 5
+    original: Any = None
+
+    @property
+    def in_python(self) -> Any:
+        """What the Python path computes with."""
+        return self.model if self.original is None else self.original
 
 
 @dataclasses.dataclass(frozen=True)

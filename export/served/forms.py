@@ -32,7 +32,7 @@ def of(model: Any, dtype: str = "float32", is_frozen: bool = True) -> Any:
 
     Args:
       model: an `Encoder`, a model of `bert_tf.modeling.models`, or an ensemble of them.
-      dtype: how matrices and tables are stored, one of `weights.DTYPES`.
+      dtype: how matrices and tables are stored, one of `options.DTYPES`.
       is_frozen: whether the weights are constants of the graph, if they are not too large.
 
     Returns:

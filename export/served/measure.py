@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from bert_tf import features, files, formatting
 from bert_tf.errors import InputError
+from export.kinds.module import TEXT_SIGNATURE, Row, ServingModule
+from export.version.write import Exported
 
 BATCH_SIZE = 32
 _MAX_ROWS = 2000  # of a file
@@ -70,6 +73,44 @@ def read_rows(path: str, num_inputs: int) -> list[tuple[str, ...]]:
     return rows
 
 
+def rows_of(module: ServingModule, path: str | None) -> list[Row]:
+    """Rows to measure an exported model on, of a file or built in.
+
+    Raises:
+      InputError: see `read_rows`; or there are not as many texts in each row of the model.
+    """
+    if path is None:
+        return module.check_rows()
+    if set(module.inputs.values()) != {1}:
+        raise InputError(
+            "--measure_file: rows of this model have any number of texts. Leave the flag out; "
+            "it is then measured on built-in texts."
+        )
+    return list(read_rows(path, len(module.inputs)))
+
+
+def of_version(
+    exported: Exported, model: Any, form: Any, rows: Sequence[Row], activation: str
+) -> str:
+    """Measures a version that was written; returns what was found, for people.
+
+    Args:
+      model: whose answers are wanted.
+      form: what the version computes.
+      rows: that the text signature answers.
+      activation: see `agreement`.
+    """
+    module = exported.module
+    found = agreement(model, form, [module.ids_of(batch) for batch in in_batches(rows)], activation)
+    feeds = module.signatures([TEXT_SIGNATURE])[TEXT_SIGNATURE].feeds
+    signature = tf.saved_model.load(exported.path).signatures[TEXT_SIGNATURE]
+
+    def answer(rows: Sequence[Row]) -> Any:
+        return signature(**{name: tf.constant(each) for name, each in feeds(rows).items()})
+
+    return f"Measured on {len(rows):,} rows: {text(found, speed(answer, rows))}."
+
+
 def in_batches(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """The rows, `BATCH_SIZE` at a time."""
     for start in range(0, len(rows), BATCH_SIZE):
@@ -80,15 +121,14 @@ def agreement(
     model: Callable[[Ids], Mapping[str, Any]],
     form: Callable[[Ids], Mapping[str, Any]],
     batches: Sequence[Ids],
-    activation: str | None,
+    activation: str,
 ) -> Agreement:
     """Compares what two give for the same ids.
 
     Args:
       model, form: from the encoder's inputs to named outputs.
       batches: these inputs.
-      activation: what makes answers of logits, see `checkpoints.kinds.Kind`; None: the outputs are
-        vectors.
+      activation: what makes answers of logits, see `checkpoints.kinds.Kind`.
     """
     difference, num_labels, num_kept = 0.0, 0, 0
     for batch in batches:
@@ -98,7 +138,7 @@ def agreement(
                 continue
             want, got = (_of_tokens(np.asarray(each[name]), batch) for each in (wanted, given))
             difference = max(difference, float(np.abs(got - want).max(initial=0.0)))
-            if activation in ("softmax", "sigmoid"):
+            if name.endswith("logits") and activation != "linear":
                 is_kept = _labels(got, activation) == _labels(want, activation)
                 num_labels, num_kept = num_labels + is_kept.size, num_kept + int(is_kept.sum())
     return Agreement(difference, num_labels, num_kept)
@@ -111,7 +151,7 @@ def _of_tokens(outputs: npt.NDArray, batch: Ids) -> npt.NDArray:
     return outputs[mask > 0] if is_of_tokens else outputs
 
 
-def _labels(logits: npt.NDArray, activation: str | None) -> npt.NDArray:
+def _labels(logits: npt.NDArray, activation: str) -> npt.NDArray:
     return logits > 0 if activation == "sigmoid" else logits.argmax(axis=-1)
 
 

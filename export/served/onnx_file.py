@@ -31,7 +31,7 @@ def classifier(config: BertConfig, arrays: dict[str, Array], dtype: str) -> onnx
     Args:
       config: of the encoder.
       arrays: float32, by the paths of the variables.
-      dtype: how matrices and tables are stored, see `weights.DTYPES`. With int8, products are
+      dtype: how matrices and tables are stored, see `options.DTYPES`. With int8, products are
         computed in it, each row of numbers quantized by its own range; with float16 in float32.
     """
     graph = _Graph(config, arrays, dtype)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from export.options import DTYPES
+
 # A graph is one protocol buffer, which cannot be larger than 2 GiB. Some of it is for the rest.
 MAX_CONSTANT_BYTES = 1_900_000_000
 
-# How matrices and tables are stored, with the bytes of a number; vectors and the last product of a
-# head are always float32.
-_SIZES = {"float32": 4, "bfloat16": 2, "float16": 2, "int8": 1}
-DTYPES = tuple(_SIZES)
+# Bytes of a number of matrices and tables. Vectors and the last product of a head are float32.
+_SIZES = dict(zip(DTYPES, (4, 2, 2, 1), strict=True))
 _NUMPY_TYPES = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 _REDUCED = ("encoder/", "masked_lm/")  # paths of what is stored in another dtype
 _TABLES = "encoder/embeddings/"

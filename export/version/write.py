@@ -27,7 +27,7 @@ class Exported:
       path: the version's directory.
       operations: those that are not TensorFlow's own.
       difference: largest difference of a number from the Python path.
-      inputs: names of the inputs of the text signature, in the order of the texts.
+      module: what was written.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Exported:
     saved_model: saved_model_pb2.SavedModel
     operations: list[str]
     difference: float
-    inputs: tuple[str, ...]
+    module: ServingModule
 
 
 def write(
@@ -72,7 +72,7 @@ def write(
         card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, model_name, saved_model, foreign, difference, tuple(module.inputs))
+    return Exported(path, model_name, saved_model, foreign, difference, module)
 
 
 def next_version(export_dir: str) -> int:
