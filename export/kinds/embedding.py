@@ -10,7 +10,6 @@ from bert_tf import features
 from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import pooling
-from bert_tf.modeling.ensemble import EnsembleModel
 from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from export.kinds import checks, chunks
 from export.kinds.module import Answers, Row, Served, ServingModule, Signature, function
@@ -82,7 +81,7 @@ def signatures(
     Args:
       graph_rows: from the inputs of the module's text signature to rows, one for each answer.
     """
-    if isinstance(served.model, EnsembleModel):
+    if hasattr(served.model, "members"):
         return {}  # there is more than one encoder
     computer = _Computer(served)
     specs = [

@@ -230,7 +230,7 @@ class TaggingModule(ServingModule):
         return self._difference(outputs, rows)
 
     def _python_logits(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self._served.model(batch, training=False)["logits"])
+        return np.asarray(self._served.in_python(batch, training=False)["logits"])
 
     def _difference(
         self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row], words_only: bool = False

@@ -74,12 +74,12 @@ class EncoderForm:
         self._first = _function(self._trace_first, [hidden, _ids(_MASK)])
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
-        *hidden, last = self._below_last(batch)
-        last, pooled = self._whole(last, tf.convert_to_tensor(batch[_MASK]))
+        _, *hidden = below = self._below_last(batch)
+        last, pooled = self._whole(below[-1], tf.convert_to_tensor(batch[_MASK]))
         num_tokens = tf.shape(batch[_MASK])[1]
         outputs = [
             tf.reshape(each, [-1, num_tokens, self.config.hidden_size])
-            for each in (*hidden[1:], last)
+            for each in (*hidden, last)
         ]
         return {
             "sequence_output": outputs[-1],
