@@ -123,6 +123,11 @@ COMMANDS = {
         "export.options:Export",
         "export.savedmodel:run",
     ),
+    "runtimes": Command(
+        "Write a trained model as ONNX and TensorFlow Lite files: ids in, logits out.",
+        "export.options:Runtimes",
+        "export.runtimes:run",
+    ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",
         "serving.options:Server",

@@ -51,9 +51,10 @@ class Export:
     )
     top_k: int = option(5, "Tokens to give for each [MASK].")
     freeze_weights: bool = option(
-        True,
+        False,
         "Write the weights into the graph as constants, which TensorFlow prepares for its products "
-        "once; false: as variables. Weights above 1.9 GB stay variables.",
+        "once: a sixth less time for an answer, more memory and time to load (docs/serving.md). "
+        "Weights above 1.9 GB stay variables.",
     )
     dtype: str = option(
         "float32",
@@ -92,6 +93,35 @@ class Export:
         """The names of `signatures`; () for none."""
         names = (self.signatures or "").split(",")
         return tuple(name.strip() for name in names if name.strip())
+
+
+RUNTIME_FORMATS = ("onnx", "tflite")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Runtimes:
+    """Flags of the export to other runtimes."""
+
+    model_dir: str = option(
+        REQUIRED, "Model directory: the --output_dir of a training run.", is_path=True
+    )
+    output_dir: str = option(REQUIRED, "Directory to write the files into.", is_path=True)
+    weights: str = option("best", "Weights to export.", choices=("best", "last"))
+    runtime_format: str = option(
+        RUNTIME_FORMATS[0], "Format to write.", flag="to", choices=RUNTIME_FORMATS
+    )
+    dtype: str = option(
+        "float32",
+        "How matrices and tables are stored. With int8 products are computed in it, too; with "
+        "float16 they are float32.",
+        choices=("float32", "float16", "int8"),
+    )
+    measure_file: str | None = option(
+        None,
+        "Texts to compare the file with the model on, such as those of a dev set: one per line, a "
+        "tab between the texts of a row. None: built-in texts.",
+        is_path=True,
+    )
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

@@ -94,13 +94,13 @@ def export_forms(model, directory, folder):
     made = {
         "variables, as trained": model,
         "default": forms.of(model),
-        "variables": forms.of(model, is_frozen=False),
+        "constants": forms.of(model, is_frozen=True),
         "bfloat16": forms.of(model, "bfloat16"),
         "float16": forms.of(model, "float16"),
         "int8": forms.of(model, "int8"),
     }
     for name, form in made.items():
-        original = model if name in ("variables, as trained", "default", "variables") else form
+        original = model if name in ("variables, as trained", "default", "constants") else form
         served = Served(
             model=form, original=original, directory=directory, max_seq_length=MAX_SEQ_LENGTH
         )
@@ -110,18 +110,15 @@ def export_forms(model, directory, folder):
 
 def runtime_files(directory, model, folder):
     """Our ONNX and TensorFlow Lite files."""
-    import onnx
-
     from export.served import onnx_file, tflite_file
 
     for dtype in ("float32", "int8"):
         path = f"{folder}/ours-{dtype}.tflite"
         pathlib.Path(path).write_bytes(tflite_file.convert(model, dtype))
         yield f"TensorFlow Lite file, {dtype}", {"form": "tflite", "path": path}
-    arrays = {variable.path: np.asarray(variable) for variable in model.variables}
     for dtype in ("float32", "int8"):
         path = f"{folder}/ours-{dtype}.onnx"
-        onnx.save(onnx_file.classifier(directory.config, arrays, dtype), path)
+        pathlib.Path(path).write_bytes(onnx_file.convert(model, dtype))
         for rows in (False, True):
             name = f"ONNX file, {dtype}{', micro-batches' if rows else ''}"
             yield name, {"form": "onnx_runtime", "path": path, "micro_batches": rows}
@@ -133,7 +130,7 @@ def peer_tasks(options, directory, folder):
     if not options.model_dir:
         source = f"{folder}/run/last"
     child_process.run(
-        [sys.executable, "-m", "export.checkpoint", f"--from={source}", "--to=hugging_face",
+        [sys.executable, "-m", "export.checkpoint", f"--from={source}", "--to=huggingface",
          f"--output={hugging_face}"]
     )  # fmt: skip
     task = {"hugging_face": hugging_face, "folder": folder,

@@ -27,7 +27,7 @@ _MASK = features.MASK.name
 _POSITIONS = features.MASKED_LM_POSITIONS.name
 
 
-def of(model: Any, dtype: str = "float32", is_frozen: bool = True) -> Any:
+def of(model: Any, dtype: str = "float32", is_frozen: bool = False) -> Any:
     """The form of a model.
 
     Args:
@@ -78,8 +78,7 @@ class EncoderForm:
         last, pooled = self._whole(below[-1], tf.convert_to_tensor(batch[_MASK]))
         num_tokens = tf.shape(batch[_MASK])[1]
         outputs = [
-            tf.reshape(each, [-1, num_tokens, self.config.hidden_size])
-            for each in (*hidden, last)
+            tf.reshape(each, [-1, num_tokens, self.config.hidden_size]) for each in (*hidden, last)
         ]
         return {
             "sequence_output": outputs[-1],

@@ -5,7 +5,7 @@ The graph is written node by node from the weights. Its operations are those of 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,40 @@ from onnx import TensorProto, helper, numpy_helper
 import bert_tf
 from bert_tf import features
 from bert_tf.config import BertConfig
-from bert_tf.modeling import layer
-from export.served.weights import Array, Stored, stored
+from bert_tf.errors import InputError
+from bert_tf.modeling import layer, models
+from bert_tf.modeling.encoder import Encoder
+from export.served.weights import Array, Stored, fit_a_graph, stored
 
 OPSET = 17  # the first with LayerNormalization
 _IR_VERSION = 8  # of the same release, so that runtimes of that time read the file
 _INPUTS = tuple(feature.name for feature in features.ENCODER_INPUTS)
 _WORD_IDS, _MASK, _TYPE_IDS = _INPUTS
 LOGITS = "logits"
+
+
+def convert(model: Any, dtype: str) -> bytes:
+    """The file of a model.
+
+    Args:
+      model: an `Encoder`, or a model of `bert_tf.modeling.models` with a classifier or spans. Of
+        several choices, or of the windows of a text, each is a row.
+      dtype: how matrices and tables are stored, see `classifier`.
+
+    Raises:
+      InputError: another model, or one that is too large for a file.
+    """
+    make = _MAKERS.get(type(model))
+    if make is None or model.config.is_causal:
+        raise InputError(
+            f"--to=onnx: {type(model).__name__} cannot be written. Encoders can, and models that "
+            "classify, tag, choose or answer questions, ensembles and left-to-right ones aside."
+        )
+    num_values = sum(math.prod(variable.shape) for variable in model.variables)
+    if not fit_a_graph(num_values, dtype):
+        raise InputError(f"--to=onnx --dtype={dtype}: weights above 1.9 GB do not fit one file.")
+    arrays = {variable.path: np.asarray(variable) for variable in model.variables}
+    return make(model.config, arrays, dtype).SerializeToString()
 
 
 def classifier(config: BertConfig, arrays: dict[str, Array], dtype: str) -> onnx.ModelProto:
@@ -65,6 +91,15 @@ def encoder(config: BertConfig, arrays: dict[str, Array], dtype: str) -> onnx.Mo
     graph.op("Tanh", graph.affine(first, "encoder/pooler"), output="pooled_output")
     size = config.hidden_size
     return graph.model({"sequence_output": ["B", "T", size], "pooled_output": ["B", size]})
+
+
+_MAKERS: dict[type, Callable[[BertConfig, dict[str, Array], str], onnx.ModelProto]] = {
+    Encoder: encoder,
+    models.ClassifierModel: classifier,
+    models.MultipleChoiceModel: classifier,
+    models.SpanModel: spans,
+    models.TokenClassifierModel: token_classifier,
+}
 
 
 class _Graph:

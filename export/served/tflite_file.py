@@ -18,7 +18,7 @@ def convert(model: Any, dtype: str) -> bytes:
       dtype: "float32"; "float16" stores weights in it; with "int8" products are computed in it too,
         the numbers that weights are multiplied by quantized when they are known.
     """
-    form = forms.of(model)
+    form = forms.of(model, "float32", is_frozen=True)
     specs = [tf.TensorSpec([None, None], tf.int32, name=name) for name in _INPUTS]
 
     @tf.function(input_signature=specs, autograph=False)

@@ -113,6 +113,9 @@ THEIRS = {
     "bert_tf.library": {"keras", "numpy", "tensorflow"},
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
     "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "export.served.onnx_file": {"numpy", "onnx"},
+    "export.served.runtime_check": {"ai_edge_litert", "numpy", "onnxruntime"},
+    "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "script": set(),

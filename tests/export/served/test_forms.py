@@ -72,10 +72,12 @@ def assert_alike(got, want, rtol, atol):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_form_gives_what_its_model_gives(name):
     model = initialized(MODELS[name]())
-    form = forms.of(model)
-    assert form is not model and form.variables == []
-    # float32 sums of at most 37 products, in another order, through two layers.
-    assert_alike(form(batch(), training=False), model(batch(), training=False), 2e-5, 2e-5)
+    want = model(batch(), training=False)
+    for is_frozen in (False, True):
+        form = forms.of(model, is_frozen=is_frozen)
+        assert form is not model and bool(form.variables) is not is_frozen
+        # float32 sums of at most 37 products, in another order, through two layers.
+        assert_alike(form(batch(), training=False), want, 2e-5, 2e-5)
 
 
 def test_positions_are_those_that_are_asked_for():
@@ -106,9 +108,9 @@ def test_the_encoder_of_a_form_is_that_of_the_model():
     assert_alike(forms.of(model).encoder(batch()), model.encoder(batch()), 2e-5, 2e-5)
 
 
-def test_variables_are_kept_where_constants_are_not_wanted():
+def test_the_variables_of_a_form_are_as_many_numbers_as_those_of_the_model():
     model = initialized(models.ClassifierModel(config(), 5))
-    form = forms.of(model, is_frozen=False)
+    form = forms.of(model)
     sizes = [np.prod(variable.value.shape) for variable in form.variables]
     assert sum(sizes) == sum(np.prod(variable.shape) for variable in model.variables)
     assert_alike(form(batch()), model(batch()), 2e-5, 2e-5)
@@ -118,10 +120,10 @@ def test_weights_that_do_not_fit_a_graph_stay_variables(monkeypatch):
     model = initialized(models.ClassifierModel(config(), 5))
     num_values = sum(np.prod(variable.shape) for variable in model.variables)
     monkeypatch.setattr(weights, "MAX_CONSTANT_BYTES", 4 * num_values)
-    assert not forms.of(model).variables
+    assert not forms.of(model, is_frozen=True).variables
     monkeypatch.setattr(weights, "MAX_CONSTANT_BYTES", 4 * num_values - 1)
-    assert forms.of(model).variables
-    assert not forms.of(model, "bfloat16").variables
+    assert forms.of(model, is_frozen=True).variables
+    assert not forms.of(model, "bfloat16", is_frozen=True).variables
 
 
 # Relative to the largest logit: half a unit of the last of 11, 8 and 7 bits, through some twenty
@@ -149,7 +151,7 @@ def test_other_dtypes_of_masked_words():
 
 def test_constants_are_in_a_saved_model_once(tmp_path):
     model = initialized(models.ClassifierModel(config(), 5))
-    form = forms.of(model)
+    form = forms.of(model, is_frozen=True)
     specs = [
         tf.TensorSpec([None, None], tf.int32, name=name)
         for name in ("input_word_ids", "input_mask", "input_type_ids")
