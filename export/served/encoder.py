@@ -46,7 +46,8 @@ class Rows:
         """The rows of a mask, int32 [B T]."""
         shape = tf.shape(input_mask)
         padding = 1.0 - tf.cast(input_mask, tf.float32)
-        return cls((shape[0], shape[1]), (padding * layer.MASKED)[:, tf.newaxis, tf.newaxis])
+        added = tf.expand_dims(tf.expand_dims(padding * layer.MASKED, 1), 1)
+        return cls((shape[0], shape[1]), added)
 
     @property
     def first_tokens(self) -> tf.Tensor:

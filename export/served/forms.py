@@ -27,13 +27,16 @@ _MASK = features.MASK.name
 _POSITIONS = features.MASKED_LM_POSITIONS.name
 
 
-def of(model: Any, dtype: str = "float32", is_frozen: bool = False) -> Any:
+def of(
+    model: Any, dtype: str = "float32", is_frozen: bool = False, is_inlined: bool = False
+) -> Any:
     """The form of a model.
 
     Args:
       model: an `Encoder`, a model of `bert_tf.modeling.models`, or an ensemble of them.
       dtype: how matrices and tables are stored, one of `options.DTYPES`.
       is_frozen: whether the weights are constants of the graph, if they are not too large.
+      is_inlined: see `Weights`.
 
     Returns:
       What is called as the model is, `form(batch, training=False)`, and has `variables`, those
@@ -46,11 +49,12 @@ def of(model: Any, dtype: str = "float32", is_frozen: bool = False) -> Any:
     num_values = sum(math.prod(variable.shape) for variable in model.variables)
     is_frozen = is_frozen and weights.fit_a_graph(num_values, dtype)
     if isinstance(model, EnsembleModel):
-        return EnsembleForm(model, [of(member, dtype, is_frozen) for member in model.members])
+        members = [of(member, dtype, is_frozen, is_inlined) for member in model.members]
+        return EnsembleForm(model, members)
     form = _FORMS.get(type(model))
     if form and not model.config.is_causal:
         arrays = {variable.path: np.asarray(variable) for variable in model.variables}
-        return form(model, Weights(arrays, dtype, is_frozen))
+        return form(model, Weights(arrays, dtype, is_frozen, is_inlined))
     if dtype != "float32":
         raise InputError(
             f"--dtype={dtype}: the weights of a model on frozen layers, or of a left-to-right "
@@ -69,9 +73,9 @@ class EncoderForm:
         self.config, self._weights = model.config, of_model
         self.variables = of_model.variables
         hidden = tf.TensorSpec([None, self.config.hidden_size], tf.float32)
-        self._lower = _function(self._trace_lower, [_ids(name) for name in _INPUTS])
-        self._whole = _function(self._trace_whole, [hidden, _ids(_MASK)])
-        self._first = _function(self._trace_first, [hidden, _ids(_MASK)])
+        self._lower = _function(of_model, self._trace_lower, [_ids(name) for name in _INPUTS])
+        self._whole = _function(of_model, self._trace_whole, [hidden, _ids(_MASK)])
+        self._first = _function(of_model, self._trace_first, [hidden, _ids(_MASK)])
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
         _, *hidden = below = self._below_last(batch)
@@ -124,7 +128,7 @@ class PretrainingForm:
         self.encoder = EncoderForm(model, of_model)
         self._has_next_sentence = model.has_next_sentence
         names = (*_INPUTS, _POSITIONS)
-        self._function = _function(self._trace, [_ids(name) for name in names])
+        self._function = _function(of_model, self._trace, [_ids(name) for name in names])
 
     def __call__(self, batch: Batch, training: bool = False) -> Outputs:
         ids = [tf.convert_to_tensor(batch[name]) for name in _INPUTS]
@@ -279,10 +283,12 @@ def _ids(name: str) -> tf.TensorSpec:
     return tf.TensorSpec([None, None], tf.int32, name=name)
 
 
-def _function(trace: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
+def _function(of_model: Weights, trace: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
     """A function that stays one in the graph: its constants, and the products that TensorFlow
     prepares from them, are in memory once for all signatures.
     """
+    if of_model.is_inlined:
+        return trace
     return tf.function(
         trace,
         input_signature=specs,

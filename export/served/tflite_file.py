@@ -18,7 +18,7 @@ def convert(model: Any, dtype: str) -> bytes:
       dtype: "float32"; "float16" stores weights in it; with "int8" products are computed in it too,
         the numbers that weights are multiplied by quantized when they are known.
     """
-    form = forms.of(model, "float32", is_frozen=True)
+    form = forms.of(model, "float32", is_frozen=True, is_inlined=True)
     specs = [tf.TensorSpec([None, None], tf.int32, name=name) for name in _INPUTS]
 
     @tf.function(input_signature=specs, autograph=False)
@@ -30,7 +30,8 @@ def convert(model: Any, dtype: str) -> bytes:
         return {name: each for name, each in outputs.items() if isinstance(each, tf.Tensor)}
 
     # The weights are constants: there is no variable that the converter could lose.
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([answer.get_concrete_function()])
+    concrete = answer.get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
     if dtype != "float32":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if dtype == "float16":

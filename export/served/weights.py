@@ -72,13 +72,21 @@ class Weights:
       dtype: how matrices and tables are stored, one of `DTYPES`. With bfloat16, products are
         computed in it as well; the others are made float32 in the graph.
       is_frozen: whether they are constants of the graph.
+      is_inlined: whether what computes with them is part of the function that calls it, not a
+        function that several signatures share.
 
     Attributes:
       variables: what the graph reads, empty if it has constants.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], dtype: str, is_frozen: bool) -> None:
-        self.dtype, self.is_frozen = dtype, is_frozen
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        dtype: str,
+        is_frozen: bool,
+        is_inlined: bool = False,
+    ) -> None:
+        self.dtype, self.is_inlined = dtype, is_inlined
         self._stored = {path: stored(path, array, dtype) for path, array in arrays.items()}
         self._variables: dict[str, tuple[keras.Variable, ...]] = {}
         if not is_frozen:
