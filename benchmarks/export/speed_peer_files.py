@@ -8,6 +8,7 @@ import sys
 
 
 def main(task):
+    import onnx
     import torch
     import transformers
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -37,7 +38,12 @@ def main(task):
     )
     print(json.dumps(fused.get_fused_operator_statistics()))
     fused.save_model_to_file(f"{folder}/fused.onnx")
-    quantize_dynamic(f"{folder}/fused.onnx", f"{folder}/int8.onnx", weight_type=QuantType.QInt8)
+    quantize_dynamic(
+        f"{folder}/fused.onnx",
+        f"{folder}/int8.onnx",
+        weight_type=QuantType.QInt8,
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
 
 
 if __name__ == "__main__":
