@@ -135,6 +135,11 @@ COMMANDS = {
         arguments="PATH",
         help_notes="export.compatibility:notes",
     ),
+    "runtimes": Command(
+        "Write a trained model as ONNX and TensorFlow Lite files: ids in, logits out.",
+        "export.options:Runtimes",
+        "export.runtimes:run",
+    ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",
         "serving.options:Server",

@@ -11,6 +11,9 @@ from export.images import table
 # Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
 SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
 
+# How the weights of an export can be stored, see `served.weights`.
+DTYPES = ("float32", "bfloat16", "float16", "int8")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
@@ -51,6 +54,30 @@ class Export:
         False, "Give vectors of texts the length 1, so that dot products are cosines."
     )
     top_k: int = option(5, "Tokens to give for each [MASK].")
+    freeze_weights: bool = option(
+        False,
+        "Write the weights into the graph as constants, which TensorFlow prepares for its products "
+        "once: a sixth less time for an answer, more memory and time to load (docs/serving.md). "
+        "Weights above 1.9 GB stay variables.",
+    )
+    dtype: str = option(
+        "float32",
+        "How matrices and tables are stored. With bfloat16 products are computed in it, too, which "
+        "is faster on CPUs that have them (AMX, AVX512-BF16); float16 and int8 are smaller, and "
+        "slower.",
+        choices=DTYPES,
+    )
+    measure: bool = option(
+        False,
+        "Print what the export costs and how many labels it keeps; always on with another --dtype "
+        "than float32.",
+    )
+    measure_file: str | None = option(
+        None,
+        "Texts to measure on, such as those of a dev set: one per line, a tab between the texts of "
+        "a row; switches --measure on. None: built-in texts.",
+        is_path=True,
+    )
     license: str | None = option(
         None, "Licence of the model for its model card: an SPDX identifier, e.g. Apache-2.0."
     )
@@ -65,6 +92,10 @@ class Export:
             )
         if self.top_k < 1:
             raise InputError(f"--top_k={self.top_k} must be at least 1.")
+
+    @property
+    def is_measured(self) -> bool:
+        return self.measure or bool(self.measure_file) or self.dtype != DTYPES[0]
 
     @property
     def signature_names(self) -> tuple[str, ...]:
@@ -123,6 +154,35 @@ class Compatibility:
     def __post_init__(self) -> None:
         if self.image:
             table.named(self.image)
+
+
+RUNTIME_FORMATS = ("onnx", "tflite")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Runtimes:
+    """Flags of the export to other runtimes."""
+
+    model_dir: str = option(
+        REQUIRED, "Model directory: the --output_dir of a training run.", is_path=True
+    )
+    output_dir: str = option(REQUIRED, "Directory to write the files into.", is_path=True)
+    weights: str = option("best", "Weights to export.", choices=("best", "last"))
+    runtime_format: str = option(
+        RUNTIME_FORMATS[0], "Format to write.", flag="to", choices=RUNTIME_FORMATS
+    )
+    dtype: str = option(
+        "float32",
+        "How matrices and tables are stored. With int8 products are computed in it, too; with "
+        "float16 they are float32.",
+        choices=("float32", "float16", "int8"),
+    )
+    measure_file: str | None = option(
+        None,
+        "Texts to compare the file with the model on, such as those of a dev set: one per line, a "
+        "tab between the texts of a row. None: built-in texts.",
+        is_path=True,
+    )
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

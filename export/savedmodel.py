@@ -4,12 +4,13 @@ import os
 import time
 
 from bert_tf import commands, files, progress
+from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.checkpoints.vocabulary import check_vocabulary
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
 from bert_tf.tasks import registry
-from export.options import Export
+from export.options import DTYPES, Export
 
 _SHORTEST_ROW = 3  # [CLS] word [SEP]
 
@@ -33,12 +34,16 @@ def run(options: Export) -> None:
     print(f"Exporting {weights} into {options.export_dir} ...", flush=True)
     # TensorFlow takes seconds to load; wrong input is refused before.
     from export.kinds.module import Served
+    from export.served import forms, measure
     from export.version import report, write
 
     with progress.status("Loading the weights"):
         model = directory.build_model(options.weights)
+        form = forms.of(model, options.dtype, options.freeze_weights)
     served = Served(
-        model=model,
+        model=form,
+        # Numbers of fewer digits give other answers; how far they are off is measured below.
+        original=model if options.dtype == DTYPES[0] else None,
         directory=directory,
         max_seq_length=max_seq_length,
         chunk_rows=options.chunk_rows,
@@ -49,6 +54,12 @@ def run(options: Export) -> None:
     with progress.status("Saving the model and checking its answers"):
         exported = write.write(served, options.export_dir, options.signature_names, options.license)
     report.print_report(exported, directory.metadata, time.monotonic() - start)
+    if options.is_measured:
+        with progress.status("Measuring"):
+            activation = KINDS[directory.metadata.kind].activation
+            rows = measure.rows_of(exported.module, options.measure_file)
+            found = measure.of_version(exported, model, form, rows, activation)
+        print(found, flush=True)
 
 
 def check_export_dir(path: str) -> None:

@@ -36,12 +36,12 @@ class EnsembleModel(keras.layers.Layer):
         super().__init__(name=name, **kwargs)
         self.members = list(members)
         self.config = members[0].config
-        self._mean = MEANS[activation]
+        self.mean = MEANS[activation]
         self.built = True
 
     def call(self, batch: Mapping[str, Tensor], training: bool = False) -> dict[str, Tensor]:
         logits = [member(batch, training=training)["logits"] for member in self.members]
-        return {"logits": self._mean(ops.stack([ops.cast(x, "float32") for x in logits]))}
+        return {"logits": self.mean(ops.stack([ops.cast(x, "float32") for x in logits]))}
 
 
 def _mean_of_logarithms(logarithms: Tensor) -> Tensor:

@@ -92,12 +92,12 @@ class ChoiceModule(ServingModule):
     def rows(self, rows: Sequence[Row]) -> Rows:
         packed, sizes = [], []
         for context, choices in rows:
-            ids = self._in_python.encode(context)
+            ids = self._python_tokenizer.encode(context)
             given = [choice for choice in choices if choice]
             packed += [
                 packing.pack(
                     ids,
-                    self._in_python.encode(choice),
+                    self._python_tokenizer.encode(choice),
                     self._served.directory.vocabulary,
                     self._served.max_seq_length,
                 )
@@ -107,7 +107,7 @@ class ChoiceModule(ServingModule):
         return Rows([each[0] for each in packed], [each[1] for each in packed], {}, np.array(sizes))
 
     def text_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
-        want = np.asarray(self._served.model(self.ids_of(rows), training=False)["logits"])
+        want = np.asarray(self._served.in_python(self.ids_of(rows), training=False)["logits"])
         return checks.largest_difference(outputs["logits"], want, rows)
 
     def ids_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:

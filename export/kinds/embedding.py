@@ -10,7 +10,6 @@ from bert_tf import features
 from bert_tf.examples import packing
 from bert_tf.examples.rows import Rows
 from bert_tf.modeling import pooling
-from bert_tf.modeling.ensemble import EnsembleModel
 from bert_tf.text.graph_packing import PackedRows, TextRows, most_ids
 from export.kinds import checks, chunks
 from export.kinds.module import Answers, Row, Served, ServingModule, Signature, function
@@ -52,7 +51,7 @@ class EmbeddingModule(ServingModule):
         served = self._served
         packed = [
             packing.pack(
-                self._in_python.encode(text),
+                self._python_tokenizer.encode(text),
                 None,
                 served.directory.vocabulary,
                 served.max_seq_length,
@@ -81,7 +80,7 @@ def signatures(
     Args:
       graph_rows: from the inputs of the module's text signature to rows, one for each answer.
     """
-    if isinstance(served.model, EnsembleModel):
+    if hasattr(served.model, "members"):
         return {}  # there is more than one encoder
     computer = _Computer(served)
     specs = [
@@ -108,12 +107,16 @@ def signatures(
     }
 
 
+def _encoder_of(model: Any) -> Any:
+    return getattr(model, "encoder", model)
+
+
 class _Computer:
     """What the encoder of a model gives for rows, in the graph and by the Python path."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._encoder = getattr(served.model, "encoder", served.model)
+        self._encoder = _encoder_of(served.model)
         self._hidden_size = served.directory.config.hidden_size
 
     def embedding(self, rows: PackedRows) -> Answers:
@@ -182,7 +185,7 @@ class _Computer:
         names: Sequence[str],
     ) -> float:
         """The largest difference of some outputs from the Python path."""
-        encoded = self._encoder(batch, training=False)
+        encoded = _encoder_of(self._served.in_python)(batch, training=False)
         mask = batch[features.MASK.name]
         want = {
             _SEQUENCE: _padded_like(

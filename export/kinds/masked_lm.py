@@ -131,9 +131,9 @@ class MaskedLmModule(ServingModule):
         served, packed = self._served, []
         for (text,) in rows:
             first, *others = text.split(_MASK)
-            ids = self._in_python.encode(first)
+            ids = self._python_tokenizer.encode(first)
             for part in others:
-                ids = [*ids, self._mask_id, *self._in_python.encode(part)]
+                ids = [*ids, self._mask_id, *self._python_tokenizer.encode(part)]
             packed.append(
                 packing.pack(ids, None, served.directory.vocabulary, served.max_seq_length)
             )
@@ -147,7 +147,7 @@ class MaskedLmModule(ServingModule):
 
     def _difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         batch = self.ids_of(rows)
-        logits = self._served.model(batch, training=False)["masked_lm_logits"]  # [B T V]
+        logits = self._served.in_python(batch, training=False)["masked_lm_logits"]  # [B T V]
         all_probabilities = tf.nn.softmax(logits[:, :, : self._num_tokens]).numpy()
         is_mask = batch[features.WORD_IDS.name] == self._mask_id
         index = {token: i for i, token in enumerate(self._served.directory.vocabulary.tokens)}

@@ -37,12 +37,14 @@ class Served:
     """What is exported, and how.
 
     Attributes:
-      model: from the encoder's inputs to a dict of tensors; has `variables`.
+      model: what the graph computes: from the encoder's inputs to a dict of tensors; has
+        `variables`.
       directory: describes the model.
       max_seq_length: tokens per row, special tokens included.
       chunk_rows: maximum rows that are computed together.
       pooling, normalize: of embeddings, see `embedding`.
       top_k: tokens for each [MASK], see `masked_lm`.
+      original: the model that `model` is a form of, whose answers are wanted; None: `model`.
     """
 
     model: Any
@@ -52,6 +54,12 @@ class Served:
     pooling: str = "mean"
     normalize: bool = False
     top_k: int = 5
+    original: Any = None
+
+    @property
+    def in_python(self) -> Any:
+        """What the Python path computes with."""
+        return self.model if self.original is None else self.original
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +99,9 @@ class ServingModule(tf.Module, abc.ABC):
         self.tokenizer = GraphTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
         self.vocab_file = tf.saved_model.Asset(directory.vocab_file)
         self._served = served
-        self._in_python = WordPieceTokenizer(directory.vocabulary, directory.metadata.do_lower_case)
+        self._python_tokenizer = WordPieceTokenizer(
+            directory.vocabulary, directory.metadata.do_lower_case
+        )
         self._texts_function = function(self.answer, self._text_specs())
         # Any number of axes: that of a batch, and one less.
         self.__call__ = tf.function(named(self._answer_any, inputs), autograph=False)

@@ -90,7 +90,7 @@ class QuestionModule(ServingModule):
     def _windows(self, rows: Sequence[Row]) -> list[spans.Window]:
         found = spans.make_windows(
             _examples(rows),
-            self._in_python,
+            self._python_tokenizer,
             self._served.directory.vocabulary,
             max_seq_length=self._served.max_seq_length,
             doc_stride=self._task.doc_stride,
@@ -100,7 +100,7 @@ class QuestionModule(ServingModule):
 
     def _python_logits(self, rows: Sequence[Row]) -> np.ndarray:
         """float32 [W 2 T]."""
-        return np.asarray(self._served.model(self.ids_of(rows), training=False)["logits"])
+        return np.asarray(self._served.in_python(self.ids_of(rows), training=False)["logits"])
 
     def ids_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         got = np.stack([outputs["start_logits"], outputs["end_logits"]], axis=1)

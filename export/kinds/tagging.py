@@ -224,7 +224,7 @@ class TaggingModule(ServingModule):
 
     def rows(self, rows: Sequence[Row]) -> Rows:
         examples = [TokenExample("", tuple(words.of(text))) for (text,) in rows]
-        return self._task.encode(examples, self._in_python, self._served.max_seq_length)
+        return self._task.encode(examples, self._python_tokenizer, self._served.max_seq_length)
 
     def ids_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         batch = self.ids_of(rows)
@@ -237,7 +237,7 @@ class TaggingModule(ServingModule):
         return self._difference(outputs, rows)
 
     def _python_logits(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self._served.model(batch, training=False)["logits"])
+        return np.asarray(self._served.in_python(batch, training=False)["logits"])
 
     def _difference(
         self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row], words_only: bool = False

@@ -96,7 +96,7 @@ class TextModule(ServingModule):
         packed: list[packing.Packed] = []
         sizes = []
         for row in rows:
-            ids_a, *rest = map(self._in_python.encode, row)
+            ids_a, *rest = map(self._python_tokenizer.encode, row)
             ids_b = rest[0] if rest else None
             of_row = [packing.pack(ids_a, ids_b, vocabulary, length)]
             if windows := self._task.windows:
@@ -117,7 +117,7 @@ class TextModule(ServingModule):
         return self._python_logits(super().ids_of(rows))
 
     def _python_logits(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self._served.model(batch, training=False)["logits"])
+        return np.asarray(self._served.in_python(batch, training=False)["logits"])
 
     def text_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         return checks.largest_difference(outputs["logits"], self._expected(rows), rows)

@@ -54,8 +54,10 @@ def _next_steps(exported: Exported) -> Iterator[str]:
     """How to load, serve and ask the version; the commands can be pasted."""
     name = shlex.quote(exported.model_name)
     base_path = shlex.quote(os.path.dirname(exported.path))
-    arguments = ", ".join(f"[{_EXAMPLES[each]}]" for each in exported.inputs)
-    texts = " ".join(_FLAGS.get(each, f"--{each}={_EXAMPLES[each]}") for each in exported.inputs)
+    arguments = ", ".join(f"[{_EXAMPLES[each]}]" for each in exported.module.inputs)
+    texts = " ".join(
+        _FLAGS.get(each, f"--{each}={_EXAMPLES[each]}") for each in exported.module.inputs
+    )
     texts = texts.removeprefix("--text=")
     serve = invocation.of("serve", "-m serving")
     client = invocation.of("client", "-m serving.client")

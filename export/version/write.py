@@ -28,7 +28,7 @@ class Exported:
       path: the version's directory.
       findings: which images can run it.
       difference: largest difference of a number from the Python path.
-      inputs: names of the inputs of the text signature, in the order of the texts.
+      module: what was written.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Exported:
     saved_model: saved_model_pb2.SavedModel
     findings: operations.Findings
     difference: float
-    inputs: tuple[str, ...]
+    module: ServingModule
 
 
 def write(
@@ -73,7 +73,7 @@ def write(
         card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, model_name, saved_model, findings, difference, tuple(module.inputs))
+    return Exported(path, model_name, saved_model, findings, difference, module)
 
 
 def next_version(export_dir: str) -> int:

@@ -66,7 +66,7 @@ def test_what_is_printed(exports):
         f"Exported {folder}/out/hub/text/1: ",
         "  texts string [B] -> input_word_ids, input_mask, input_type_ids int32 [B 128]\n",
         "  ids of single texts and pairs equal those of the Python path\n",
-        "  smallest TensorFlow Serving image: 2.12; of TensorFlow Text it needs FastBertNormalize, ",
+        "  smallest TensorFlow Serving image: 2.12; of TensorFlow Text it needs FastBertNorm",
     ):
         assert line in printed
     assert hasattr(tf.saved_model.load(f"{folder}/out/hub/text/1"), "tokenize_with_offsets")

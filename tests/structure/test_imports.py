@@ -116,6 +116,9 @@ THEIRS = {
     "bert_tf.library.hub_layer": {"keras", "tensorflow", "tensorflow_text"},
     "export": {"absl", "keras", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
     "export.images.saved_model": {"google", "tensorflow"},
+    "export.served.onnx_file": {"numpy", "onnx"},
+    "export.served.runtime_check": {"ai_edge_litert", "numpy", "onnxruntime"},
+    "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "script": set(),
