@@ -1,4 +1,4 @@
-"""The operations that stock TensorFlow Serving images register: a table read from releases.
+"""The operations that each stock TensorFlow Serving image has: a table read from releases.
 
 `benchmarks/export/op_registries.py` makes operations.json.gz from the packages of TensorFlow and
 TensorFlow Text that the images are built with.
