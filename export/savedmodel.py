@@ -5,7 +5,7 @@ import time
 
 from bert_tf import commands, files, progress
 from bert_tf.checkpoints.kinds import KINDS
-from bert_tf.checkpoints.model_directory import ModelDirectory
+from bert_tf.checkpoints.model_directory import MEMBERS, ModelDirectory
 from bert_tf.checkpoints.vocabulary import check_vocabulary
 from bert_tf.errors import InputError
 from bert_tf.examples import packing
@@ -25,7 +25,8 @@ def run(options: Export) -> None:
     directory = ModelDirectory.open(options.model_dir)
     max_seq_length = check(directory, options.max_seq_length)
     check_export_dir(options.export_dir)
-    weights = directory.weights(options.weights)
+    is_ensemble = MEMBERS in directory.metadata.settings  # its members have the weights
+    weights = directory.path if is_ensemble else directory.weights(options.weights)
     if not os.path.isdir(weights):
         raise InputError(
             f"--model_dir={directory.path} has no weights: neither best/ nor last/ is there. Let "

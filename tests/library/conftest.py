@@ -92,7 +92,7 @@ def export_of(tmp_path_factory):
         served = Served(
             model=directory.build_model(), directory=directory, max_seq_length=31, chunk_rows=5
         )
-        write.write(served, str(folder))
+        write.write(served, str(folder), ["serving_default"])
         return folder
 
     return make
