@@ -32,7 +32,7 @@ def batches(directory: ModelDirectory, given: Sequence[tuple[str, ...]]) -> list
     """The encoder's inputs for rows of texts, int32 [B T] each."""
     metadata, vocabulary = directory.metadata, directory.vocabulary
     tokenizer = WordPieceTokenizer(vocabulary, metadata.do_lower_case)
-    found = []
+    found: list[Ids] = []
     for batch in measure.in_batches(given):
         packed = []
         for row in batch:
