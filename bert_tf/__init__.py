@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bert_tf.config import BertConfig
     from bert_tf.library.encoder import Encoder
     from bert_tf.library.fine_tuning import fine_tune
+    from bert_tf.library.hub_layer import HubLayer
     from bert_tf.library.loading import load
     from bert_tf.library.masked_lm import MaskedLM
     from bert_tf.library.question_answerer import QuestionAnswerer
@@ -24,6 +25,7 @@ __version__ = "0.2.0.dev0"
 _MODULES = {
     "BertConfig": "bert_tf.config",
     "Encoder": "bert_tf.library.encoder",
+    "HubLayer": "bert_tf.library.hub_layer",
     "MaskedLM": "bert_tf.library.masked_lm",
     "QuestionAnswerer": "bert_tf.library.question_answerer",
     "TextClassifier": "bert_tf.library.text_classifier",
@@ -37,6 +39,7 @@ _MODULES = {
 __all__ = [
     "BertConfig",
     "Encoder",
+    "HubLayer",
     "MaskedLM",
     "QuestionAnswerer",
     "TextClassifier",

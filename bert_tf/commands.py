@@ -119,7 +119,7 @@ COMMANDS = {
         "export.checkpoint:main",
     ),
     "export": Command(
-        "Export a trained classifier as a SavedModel: texts in, answers out.",
+        "Export a trained model as a SavedModel: texts in, answers out.",
         "export.options:Export",
         "export.savedmodel:run",
     ),
@@ -127,6 +127,18 @@ COMMANDS = {
         "Write a trained model as ONNX and TensorFlow Lite files: ids in, logits out.",
         "export.options:Runtimes",
         "export.runtimes:run",
+    ),
+    "hub": Command(
+        "Export an encoder, or its text preprocessing, for hub.load.",
+        "export.options:HubExport",
+        "export.hub:run",
+    ),
+    "compatibility": Command(
+        "Say which TensorFlow Serving images can run a SavedModel.",
+        "export.options:Compatibility",
+        "export.compatibility:main",
+        arguments="PATH",
+        help_notes="export.compatibility:notes",
     ),
     "serve": Command(
         "Serve a SavedModel over TensorFlow Serving's REST API.",

@@ -1,4 +1,4 @@
-"""Options of `python -m export.savedmodel` and `python -m export.checkpoint`."""
+"""Options of the commands of `export`."""
 
 import dataclasses
 
@@ -6,6 +6,10 @@ from bert_tf.checkpoints.kinds import KINDS
 from bert_tf.checkpoints.opening import FORMATS
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
+from export.images import table
+
+# Of all kinds of models; the class of each kind in `export.kinds` says which ones it has.
+SIGNATURES = ("serving_default", "ids", "words", "classify", "regress", "embed", "encode")
 
 # How the weights of an export can be stored, see `served.weights`.
 DTYPES = ("float32", "bfloat16", "float16", "int8")
@@ -36,9 +40,9 @@ class Export:
     )
     signatures: str | None = option(
         None,
-        "Signatures of the SavedModel, separated by commas: serving_default, ids, classify or "
-        "regress (tf.Example), embed, encode. The first one is the default if serving_default is "
-        "not named. None: those that fit the kind of model.",
+        f"Signatures of the SavedModel, separated by commas, of {', '.join(SIGNATURES)}. The first "
+        "one is the default if serving_default is not named. None: those that fit the kind of "
+        "model.",
     )
     pooling: str = option(
         "mean",
@@ -81,6 +85,11 @@ class Export:
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
             raise InputError(f"--chunk_rows={self.chunk_rows} must be at least 1.")
+        if unknown := set(self.signature_names) - set(SIGNATURES):
+            raise InputError(
+                f"--signatures={self.signatures}: {', '.join(sorted(unknown))} is unknown; known: "
+                f"{', '.join(SIGNATURES)}."
+            )
         if self.top_k < 1:
             raise InputError(f"--top_k={self.top_k} must be at least 1.")
 
@@ -122,6 +131,58 @@ class Runtimes:
         "tab between the texts of a row. None: built-in texts.",
         is_path=True,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HubExport:
+    """Flags of the export of a SavedModel to the contract of TensorFlow Hub."""
+
+    model_dir: str = option(
+        REQUIRED,
+        "Model directory, a checkpoint in any format, or the name of a released model.",
+        is_path=True,
+    )
+    export_dir: str = option(
+        REQUIRED, "Base path, e.g. hub/NAME; the next version goes into it.", is_path=True
+    )
+    export_type: str = option(
+        "model",
+        "model: the encoder; model_with_mlm: with its masked LM; preprocessing: texts to the "
+        "encoder's inputs.",
+        choices=("model", "model_with_mlm", "preprocessing"),
+    )
+    vocab_file: str | None = option(
+        None, "Vocabulary of the model, if there is none next to it.", is_path=True
+    )
+    do_lower_case: bool | None = option(
+        None, "Casing, if no file next to the model says it; none: that of the vocabulary."
+    )
+    default_seq_length: int = option(
+        128, "Tokens of a row of the preprocessing model where a call does not say it."
+    )
+    tokenize_with_offsets: bool = option(
+        False, "Give the preprocessing model tokenize_with_offsets: ids and the bytes of each."
+    )
+
+    def __post_init__(self) -> None:
+        if self.tokenize_with_offsets and self.export_type != "preprocessing":
+            raise InputError(
+                f"--tokenize_with_offsets is for --export_type=preprocessing, not "
+                f"{self.export_type}, which takes ids."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compatibility:
+    """Flags of the check of a SavedModel."""
+
+    image: str | None = option(
+        None, "Image to check for, such as 2.15 or 2.15.1; none: every one that is known."
+    )
+
+    def __post_init__(self) -> None:
+        if self.image:
+            table.named(self.image)
 
 
 TARGETS = tuple(each.name for each in FORMATS if each.is_written)

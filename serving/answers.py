@@ -96,6 +96,7 @@ def _vector(numbers: Sequence[float]) -> str:
 # From outputs that tell a kind of model to what shows its answer; the first one counts.
 _SHOW = {
     ("label", "probabilities"): _labels,
+    ("labels", "probabilities"): _labels,  # several labels may hold
     ("answer", "score", "has_answer"): _answer,
     ("choice", "probabilities"): _choices,
     ("entities", "entity_types", "entity_scores"): _entities,

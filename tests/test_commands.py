@@ -151,7 +151,8 @@ NOT_PATHS = {
     *("task_name", "text_column", "text_b_column", "label_column", "id_column", "text_field"),
     *("language", "tpu_name", "tpu_zone", "gcp_project", "master", "phases", "length_buckets"),
     *("hardware", "skip", "labels", "model_name", "host", "url", "text_a", "text_b", "layers"),
-    *("best_metric", "grid", "student_layers", "question", "context"),
+    *("best_metric", "grid", "student_layers", "question", "context", "image"),
+    "bert_hub_module_handle",
 }
 
 

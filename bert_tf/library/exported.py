@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.library import texts
-from bert_tf.library.question_answerer import Answer
-from bert_tf.library.text_classifier import Classification, classification
+from bert_tf.library import exported_answers, text_chooser, texts
 
 _GRAPH_FILE = "saved_model.pb"
 _SIGNATURE = "serving_default"
 _LABELS_FILE = os.path.join("assets", "labels.txt")
 # Inputs of an export, in the order of the texts.
-_INPUTS = (("text",), ("text_a", "text_b"), ("question", "context"))
+_CHOICES = ("context", "choices")
+_INPUTS = (("text",), ("text_a", "text_b"), ("question", "context"), _CHOICES)
 
 
 class ExportedModel:
     """A model that was exported. It answers as the model itself does.
 
     Attributes:
-      labels: of the outputs of a classifier, in their order.
-      num_texts: 1, or 2 if it takes pairs, such as questions and contexts.
+      labels: of the outputs of a classifier or a tagger, in their order.
+      num_texts: 1, or 2 if it takes pairs, such as questions and contexts, or contexts and lists of
+        choices.
     """
 
     def __init__(self, path: str) -> None:
@@ -36,44 +36,51 @@ class ExportedModel:
         self.num_texts = len(self._names)
         self.labels = _read_labels(os.path.join(path, _LABELS_FILE))
 
-    def __call__(self, inputs: texts.Texts) -> Any:
+    def __call__(self, inputs: Any) -> Any:
         """Answers texts.
 
         Args:
-          inputs: a string, a list of strings, or a tuple (first texts, second texts).
+          inputs: a string, a list of strings, or a tuple (first texts, second texts); the second
+            ones of a model of choices are lists of strings.
 
         Returns:
-          a list of `Classification`; of `Answer`, if the texts are questions and contexts; or
-          float32 [B] of a regressor. For one string or pair one of them.
+          by what the model answers, a list of
+          `Classification`: labels of texts.
+          `Answer`: parts of contexts, for questions.
+          `TaggedText`: words with tags, and entities.
+          `Chosen`: one of the choices.
+          lists with a list of `Candidate`s for each [MASK].
+          Or float32 [B] of a regressor, or [B H]: a vector for each text. For one string or pair
+          one of them.
 
         Raises:
           ValueError: pairs for a model of single texts, or the other way round.
         """
-        import tensorflow as tf
-
+        if self._names == _CHOICES:
+            return self._choose(inputs)
         given = texts.read(inputs)
         if len(given.columns) != self.num_texts:
             wanted = {1: "single texts", 2: "pairs: (first texts, second texts)"}[self.num_texts]
             raise ValueError(f"This model takes {wanted}.")
-        columns = zip(self._names, given.columns, strict=True)
-        outputs = self._signature(**{name: tf.constant(column) for name, column in columns})
-        if "answer" in outputs:
-            found = _answers({name: column.numpy() for name, column in outputs.items()})
-            return found[0] if given.is_one else found
-        if not self.labels:
-            scores = outputs["score"].numpy()
-            return scores[0] if given.is_one else scores
-        rows = outputs["probabilities"].numpy()
-        answers: list[Classification] = [classification(self.labels, row) for row in rows]
+        outputs = self._run(*given.columns)
+        answers = exported_answers.of_texts(outputs, self.labels, given.first)
         return answers[0] if given.is_one else answers
 
+    def _choose(self, inputs: text_chooser.Questions) -> Any:
+        given = text_chooser.read(inputs)
+        most = max(map(len, given.choices))
+        # An empty choice is none.
+        padded = [[*each, *[""] * (most - len(each))] for each in given.choices]
+        probabilities = self._run(given.contexts, padded)["probabilities"]
+        answers = list(map(text_chooser.chosen, given.choices, probabilities))
+        return answers[0] if given.is_one else answers
 
-def _answers(columns: dict[str, np.ndarray]) -> list[Answer]:
-    rows = zip(*(columns[name] for name in ("answer", "score", "start", "end")), strict=True)
-    return [
-        Answer(text.decode(), float(score), *((int(start), int(end)) if text else (None, None)))
-        for text, score, start, end in rows
-    ]
+    def _run(self, *columns: Any) -> dict[str, np.ndarray]:
+        import tensorflow as tf
+
+        named = zip(self._names, columns, strict=True)
+        outputs = self._signature(**{name: tf.constant(column) for name, column in named})
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
 
 
 def find(path: str) -> str | None:

@@ -17,8 +17,8 @@ from bert_tf.text.wordpiece import WordPieceTokenizer
 
 _BATCH_SIZE = 8
 
-# A context and its choices, or lists of both.
-Questions: TypeAlias = tuple[texts.Column, Sequence[texts.Column]]
+# A context and a list of its choices, or lists of both.
+Questions: TypeAlias = tuple[texts.Column, Sequence[Any]]
 
 
 class Chosen(NamedTuple):
@@ -26,13 +26,13 @@ class Chosen(NamedTuple):
 
     Attributes:
       text: the most probable choice.
-      index: its number from 0.
+      number: of this choice, from 0.
       probability: of this choice.
       probabilities: of all choices, in their order.
     """
 
     text: str
-    index: int
+    number: int
     probability: float
     probabilities: tuple[float, ...]
 

@@ -14,7 +14,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("input_format", "text_field", "language", "segmented_text"),
     ),
     "Model and text": (
-        *("bert_config_file", "vocab_file", "do_lower_case", "doc_stride", "max_query_length"),
+        *("bert_config_file", "vocab_file", "do_lower_case", "bert_hub_module_handle"),
+        *("doc_stride", "max_query_length"),
         *("version_2_with_negative", "objective"),
         *("long_texts", "max_windows", "window_stride", "window_pooling", "document_context"),
     ),

@@ -78,7 +78,7 @@ def tokens_with_spans(texts: tf.Tensor, tokenizer: GraphTokenizer, chunk: int = 
     )
     lengths = tf.cast(tf.strings.length(texts), tf.int64)
     is_small = tf.reduce_sum(lengths) <= chunk
-    found = _Found(*tf.cond(is_small, lambda: find(texts), lambda: _in_chunks(texts, find, chunk)))
+    found: _Found = tf.cond(is_small, lambda: find(texts), lambda: _in_chunks(texts, find, chunk))
     splits = tf.searchsorted(found.row, tf.range(tf.size(texts) + 1), out_type=tf.int64)
     ids = tf.RaggedTensor.from_row_splits(found.ids, splits, validate=False)
     return Tokens(ids, *found[1:5])
@@ -87,8 +87,14 @@ def tokens_with_spans(texts: tf.Tensor, tokenizer: GraphTokenizer, chunk: int = 
 def _found(texts: tf.Tensor, tokenizer: GraphTokenizer) -> _Found:
     ids, starts, ends = tokenizer.tokens_with_offsets(texts)
     row = graph_offsets.segment_ids(tf.cast(ids.row_splits, tf.int32), tf.size(ids.flat_values))
-    chars = starts.flat_values, ends.flat_values
-    return _Found(ids.flat_values, *chars, *(_bytes_of(texts, row, x) for x in chars), row)
+    return _Found(
+        ids.flat_values,
+        starts.flat_values,
+        ends.flat_values,
+        _bytes_of(texts, row, starts.flat_values),
+        _bytes_of(texts, row, ends.flat_values),
+        row,
+    )
 
 
 def _in_chunks(

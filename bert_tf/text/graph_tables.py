@@ -30,6 +30,11 @@ class CodePointTable(NamedTuple):
         index = page * _PAGE + tf.bitwise.bitwise_and(points, _PAGE - 1)
         return tf.cast(tf.gather(self.blocks, index), tf.int32)
 
+    def codepoints(self, number: int) -> list[int]:
+        """The code points that have a number."""
+        numbers = self.blocks.reshape(-1, _PAGE)[self.pages].ravel()
+        return [int(codepoint) for codepoint in np.flatnonzero(numbers == number)]
+
 
 def make_table(number_of: Callable[[str], int]) -> CodePointTable:
     """Makes a table of a function of characters, with values below 2**15."""

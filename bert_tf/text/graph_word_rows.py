@@ -6,10 +6,8 @@ A text that does not fit is cut between words into several rows, so that every w
 import tensorflow as tf
 
 from bert_tf.text import graph_offsets
-from bert_tf.text.graph_packing import PackedRows, row_lengths
+from bert_tf.text.graph_packing import PackedRows, most_ids, row_lengths
 from bert_tf.text.vocab import Vocabulary
-
-_NUM_SPECIAL = 2  # [CLS] words [SEP]
 
 
 class WordRows(PackedRows):
@@ -36,7 +34,7 @@ class WordRows(PackedRows):
         max_seq_length: int,
         document_context: bool = False,
     ) -> None:
-        budget = max_seq_length - _NUM_SPECIAL
+        budget = most_ids(max_seq_length, num_texts=1)
         ids = _at_least_one(ids, vocabulary.unk_id)[:, :budget]
         # Each with an entry for the word behind the last one.
         token = tf.concat([[0], tf.cumsum(row_lengths(ids))], axis=0)  # its first token

@@ -7,20 +7,15 @@ operations are used.
 """
 
 import functools
-import itertools
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
-from bert_tf.text import characters, graph_offsets, words
+from bert_tf.text import graph_offsets, graph_tables, words
 
-_PAGE = 128  # code points
-_NUM_CODEPOINTS = 0x110000
-
-# What the table says of a character.
-_SPACE, _DELETED, _CJK, _CASED, _DIGIT, _CHAR, _MARK = (1 << bit for bit in range(7))
-_JOINER, _NUMBER_JOINER, _PERIOD, _APOSTROPHE = (1 << bit for bit in range(7, 11))
+# What the table says of a character. Letters, digits and symbols are those that are no breaks; most
+# of them are nothing else either, and the table has 0 for characters that it leaves out.
+_BREAK, _SPACE, _DELETED, _CASED, _DIGIT, _MARK = (1 << bit for bit in range(6))
+_JOINER, _NUMBER_JOINER, _PERIOD, _APOSTROPHE = (1 << bit for bit in range(6, 10))
 
 _CLITICS = ("s", "m", "d", "re", "ve", "ll")
 
@@ -75,7 +70,7 @@ def _spans(points: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     Args:
       points: int32 [M], code points; a space is the last one, if there are any.
     """
-    kinds = _kinds(points)
+    kinds = _table().lookup(points)
     kept = tf.cast(tf.where(kinds & _DELETED == 0)[:, 0], tf.int32)
     kinds, points = tf.gather(kinds, kept), tf.gather(points, kept)
     is_inside = _is_inside(kinds)
@@ -92,15 +87,16 @@ def _spans(points: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _is_inside(kinds: tf.Tensor) -> tf.Tensor:
     """Which characters stay in the word of the character before, if that is inside one."""
-    is_char = _has(kinds, _CHAR)
+    is_char = ~_has(kinds, _BREAK)
     before, behind = _shifted(kinds, 1), _shifted(kinds, -1)
+    is_joiner = _has(kinds, _JOINER)
     is_abbreviation = (
         _has(kinds, _PERIOD)
         & _has(before, _CASED)
-        & ~_has(_shifted(kinds, 2), _CHAR)
+        & ~_shifted(is_char | (is_joiner & ~_has(kinds, _PERIOD)), 2)
         & ~_has(behind, _PERIOD)
     )
-    is_joined = _has(kinds, _JOINER) & _shifted(is_char | is_abbreviation, 1)
+    is_joined = is_joiner & _shifted(is_char | is_abbreviation, 1)
     is_joined &= _shifted(is_char, -1)
     is_in_number = _has(kinds, _NUMBER_JOINER) & _has(before, _DIGIT) & _has(behind, _DIGIT)
     return is_char | is_abbreviation | is_joined | is_in_number
@@ -153,40 +149,28 @@ def _marked(index: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     return tf.tensor_scatter_nd_update(none, index[:, tf.newaxis], tf.ones_like(index, tf.bool))
 
 
-def _kinds(points: tf.Tensor) -> tf.Tensor:
-    """What the table says of code points, int32."""
-    pages, blocks = _table()
-    page = tf.gather(pages, points // _PAGE)
-    return tf.cast(tf.gather(blocks, page * _PAGE + points % _PAGE), tf.int32)
-
-
 @functools.cache
-def _table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """The flags of a code point `c` are `blocks[pages[c // _PAGE] * _PAGE + c % _PAGE]`."""
-    flags = np.full(_NUM_CODEPOINTS, _CHAR, np.int16)
-    for codepoint in itertools.chain(*characters.WITH_PROPERTIES):
-        flags[codepoint] = _flags(words.shape(chr(codepoint)))
-    blocks, pages = np.unique(flags.reshape(-1, _PAGE), axis=0, return_inverse=True)
-    return pages.ravel().astype(np.int32), blocks.ravel()
+def _table() -> graph_tables.CodePointTable:
+    return graph_tables.make_table(lambda char: _flags(words.shape(char)))
 
 
 def _flags(shape: str) -> int:
     of_classes = {
-        words.DELETED: _DELETED,
-        words.SPACE: _SPACE,
-        words.CJK: _CJK,
-        words.CASED: _CHAR | _CASED,
-        words.DIGIT: _CHAR | _DIGIT,
-        words.OTHER: _CHAR,
+        words.DELETED: _BREAK | _DELETED,
+        words.SPACE: _BREAK | _SPACE,
+        words.CJK: _BREAK,
+        words.CASED: _CASED,
+        words.DIGIT: _DIGIT,
+        words.OTHER: 0,
     }
     if shape in of_classes:
         return of_classes[shape]
     if shape.isalpha():
-        return _CHAR | _CASED
+        return _CASED
     of_marks = {
         words.JOINERS: _JOINER,
         words.NUMBER_JOINERS: _NUMBER_JOINER,
         words.PERIOD: _PERIOD,
         words.APOSTROPHES: _APOSTROPHE,
     }
-    return sum((flag for marks, flag in of_marks.items() if shape in marks), _MARK)
+    return sum((flag for marks, flag in of_marks.items() if shape in marks), _BREAK | _MARK)

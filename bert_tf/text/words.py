@@ -8,7 +8,7 @@ comma is a word, "U.S.", "German-born" and "1-0" are one word each. The rule com
   tokenizer's: Unicode punctuation and ASCII symbols). A run of one mark is one word: "...", "--".
 - `JOINERS` between letters or digits stay inside their word (AL-AIN, O'Brien, AT&T), and
   `NUMBER_JOINERS` between digits (1,000 or 2:29.34).
-- A period stays behind a single letter that begins a word or follows such a period: U.S., J.
+- A period stays behind a single letter that begins a word or follows a period: U.S., J. Smith.
 - An apostrophe with s, m, d, re, ve or ll begins a word where these end one, and so does "n't".
 - Control and format characters belong to a word if they are inside it, and to none at its edges.
 
@@ -29,17 +29,19 @@ NUMBER_JOINERS = ",:\N{EN DASH}"
 SPACE, CJK, CASED, DIGIT, OTHER, DELETED = " ", "C", "L", "D", "W", ""
 
 _CASED = f"[a-z{CASED}]"
-_CHAR = f"[a-z{CASED}{DIGIT}{OTHER}]"
+_CHARS = f"a-z{CASED}{DIGIT}{OTHER}"
+_CHAR = f"[{_CHARS}]"
 _JOINER, _NUMBER_JOINER, _APOSTROPHE, _NO_PERIOD = (
     f"[{re.escape(marks)}]"
     for marks in (JOINERS, NUMBER_JOINERS, APOSTROPHES, JOINERS.replace(PERIOD, ""))
 )
+_NOT_SINGLE = f"[{_CHARS}{re.escape(JOINERS.replace(PERIOD, ''))}]{_CASED}"
 _INSIDE = "|".join(
     (
         _CHAR,
-        rf"(?<={_CASED})(?<!{_CHAR}{_CASED})\.(?!\.)",  # of an abbreviation
+        rf"(?<={_CASED})(?<!{_NOT_SINGLE})\.(?!\.)",  # of an abbreviation
         rf"(?<={_CHAR}){_JOINER}(?={_CHAR})",
-        rf"(?<={_CASED}\.)(?<!{_CHAR}{_CASED}\.){_NO_PERIOD}(?={_CHAR})",  # U.S.-based
+        rf"(?<={_CASED}\.)(?<!{_NOT_SINGLE}\.){_NO_PERIOD}(?={_CHAR})",  # U.S.-based
         rf"(?<={DIGIT}){_NUMBER_JOINER}(?={DIGIT})",
     )
 )

@@ -40,8 +40,7 @@ class EmbeddingModule(ServingModule):
         return self._computer.encoded(chunks.IdRows(batch))
 
     def other_signatures(self) -> dict[str, Callable[[], Signature]]:
-        made = signatures(self, self._served, self._graph_rows)
-        return {ENCODE_SIGNATURE: made[ENCODE_SIGNATURE]}
+        return signatures(self, self._served, self._graph_rows)
 
     def _graph_rows(self, text: tf.Tensor) -> PackedRows:
         served = self._served

@@ -12,6 +12,7 @@ from bert_tf.examples.rows import Rows
 from bert_tf.tasks import registry
 from bert_tf.tasks.kinds.tagging import Tagging
 from bert_tf.text import graph_offsets, words
+from bert_tf.text.graph_packing import most_ids
 from bert_tf.text.graph_word_rows import WordRows
 from bert_tf.text.graph_words import TextWords
 from export.kinds import checks, chunks, entities, tag_checks
@@ -135,8 +136,10 @@ class TaggingModule(ServingModule):
           splits: int32 [B + 1]: text i has the words from `splits[i]` to before `splits[i + 1]`.
         """
         served = self._served
+        # A word that is longer than a row is cut.
+        limit = most_ids(served.max_seq_length, num_texts=1)
         rows = WordRows(
-            self.tokenizer(flat),
+            self.tokenizer.first_ids(flat, limit),
             splits,
             served.directory.vocabulary,
             served.max_seq_length,
@@ -160,7 +163,8 @@ class TaggingModule(ServingModule):
         )
         at = tf.stack([rows.row, rows.position], axis=1)
         return _Tagged(
-            *(tf.gather_nd(of_rows[name], at) for name in specs),
+            tf.gather_nd(of_rows["tags"], at),
+            tf.gather_nd(of_rows["scores"], at),
             graph_offsets.segment_ids(splits, tf.size(flat)),
             tf.size(splits) - 1,
         )
@@ -214,6 +218,9 @@ class TaggingModule(ServingModule):
         return Signature(function(self.answer_words, [spec]), feeds, difference)
 
     # The Python path.
+
+    def check_rows(self) -> list[Row]:
+        return [*super().check_rows(), ("Germany's AL-AIN (U.S.) didn't win, 1-0...",)]
 
     def rows(self, rows: Sequence[Row]) -> Rows:
         examples = [TokenExample("", tuple(words.of(text))) for (text,) in rows]

@@ -10,7 +10,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from bert_tf import files, formatting, invocation
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.tasks.kinds.question_answering import QuestionAnswering
-from export import operations
+from bert_tf.tasks.kinds.tagging import Tagging
 from export.version.write import Exported
 
 # A row for each input of a text signature: in Python, and as flags of the client.
@@ -21,6 +21,13 @@ _EXAMPLES = {
     "question": '"a question"',
     "context": '"a context"',
     "choices": '["one", "another"]',
+}
+# Where an input is another flag of the client.
+_FLAGS = {"choices": '--choice="one" --choice="another"'}
+# What positions count, by kind.
+_POSITIONS = {
+    QuestionAnswering.kind: "start, end: Unicode code points of the context; -1 for no answer",
+    Tagging.kind: "starts, ends: Unicode code points of the text; -1 behind the last word",
 }
 
 
@@ -34,16 +41,11 @@ def print_report(exported: Exported, metadata: ModelMetadata, seconds: float) ->
             print(f"  {name}: {_tensors(signature.inputs)} -> {_tensors(signature.outputs)}")
     if metadata.labels:
         print(f"  labels: {', '.join(metadata.labels)}")
-    tried = operations.TRIED
-    if metadata.kind == QuestionAnswering.kind:
-        tried = operations.TRIED_WITH_QUESTIONS
-        print("  start, end: Unicode code points of the context; -1 for no answer")
+    if metadata.kind in _POSITIONS:
+        print(f"  {_POSITIONS[metadata.kind]}")
     difference = formatting.number(exported.difference, 1)
     print(
-        f"  largest difference from the Python path: {difference}\n"
-        f"  needs {', '.join(exported.operations)} of TensorFlow Text, which every TensorFlow "
-        f"Serving image since {operations.FIRST_IMAGE} has\n"
-        f"  tried: {tried}"
+        f"  largest difference from the Python path: {difference}\n  {exported.findings.summary()}"
     )
     print("\n".join(_next_steps(exported)), flush=True)
 
@@ -53,7 +55,9 @@ def _next_steps(exported: Exported) -> Iterator[str]:
     name = shlex.quote(exported.model_name)
     base_path = shlex.quote(os.path.dirname(exported.path))
     arguments = ", ".join(f"[{_EXAMPLES[each]}]" for each in exported.module.inputs)
-    texts = " ".join(f"--{each}={_EXAMPLES[each]}" for each in exported.module.inputs)
+    texts = " ".join(
+        _FLAGS.get(each, f"--{each}={_EXAMPLES[each]}") for each in exported.module.inputs
+    )
     texts = texts.removeprefix("--text=")
     serve = invocation.of("serve", "-m serving")
     client = invocation.of("client", "-m serving.client")
@@ -73,5 +77,5 @@ def _tensors(infos: dict[str, meta_graph_pb2.TensorInfo]) -> str:
 
 def _tensor(info: meta_graph_pb2.TensorInfo) -> str:
     sizes = [dim.size for dim in info.tensor_shape.dim]
-    axes = [letter if size < 0 else str(size) for letter, size in zip("BT", sizes, strict=False)]
+    axes = [letter if size < 0 else str(size) for letter, size in zip("BT?", sizes, strict=False)]
     return f"{tf.as_dtype(info.dtype).name} [{' '.join(axes)}]"

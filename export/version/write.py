@@ -11,7 +11,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 from bert_tf import files, formatting
 from bert_tf.checkpoints.model_directory import ModelMetadata
 from bert_tf.errors import InputError
-from export import operations
+from export.images import operations
+from export.images import saved_model as saved_models
 from export.kinds import table
 from export.kinds.module import Served, ServingModule, Signature
 from export.version import batching, card, verify, warmup
@@ -25,7 +26,7 @@ class Exported:
 
     Attributes:
       path: the version's directory.
-      operations: those that are not TensorFlow's own.
+      findings: which images can run it.
       difference: largest difference of a number from the Python path.
       module: what was written.
     """
@@ -33,7 +34,7 @@ class Exported:
     path: str
     model_name: str
     saved_model: saved_model_pb2.SavedModel
-    operations: list[str]
+    findings: operations.Findings
     difference: float
     module: ServingModule
 
@@ -60,11 +61,11 @@ def write(
     model_name = os.path.basename(os.path.abspath(export_dir))
     module = table.make(served)
     chosen = module.signatures(signatures)
-    is_kept = files.disk_full_explained(path, lambda: _disk_full(path))
+    is_kept = files.disk_full_explained(path, lambda: disk_full_message(path))
     with is_kept, files.replacing_directory(path) as temporary:
         _save(module, chosen, served.directory.metadata, temporary)
-        saved_model = operations.read(temporary)
-        foreign = operations.check(saved_model)
+        saved_model = saved_models.read(temporary)
+        findings = operations.check(saved_model)
         difference = verify.largest_difference(temporary, module, chosen)
         warmup.write(temporary, module, chosen, model_name)
         batching.write(temporary, served.chunk_rows)
@@ -72,7 +73,7 @@ def write(
         card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, model_name, saved_model, foreign, difference, module)
+    return Exported(path, model_name, saved_model, findings, difference, module)
 
 
 def next_version(export_dir: str) -> int:
@@ -81,7 +82,7 @@ def next_version(export_dir: str) -> int:
     return 1 + max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
 
-def _disk_full(path: str) -> str:
+def disk_full_message(path: str) -> str:
     """What is kept after a full disk, and how to go on."""
     free = formatting.size(files.free_bytes(path))
     return (

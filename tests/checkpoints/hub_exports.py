@@ -33,6 +33,8 @@ def graph(act, epsilons, scope="transformer/layer_0"):
             x = x * tf.constant(TANH_GELU, name="gelu")
         if "gelu_erf" in act:
             x = tf.math.erf(x)
+        if "gelu_erfc" in act:
+            x = tf.math.erfc(x)
         if "relu" in act:
             x = tf.nn.relu(x)
         for epsilon in epsilons:

@@ -166,6 +166,8 @@ def test_no_model_directory_is_said(tmp_path):
     flags = options.Export(model_dir=str(tmp_path), export_dir=str(tmp_path / "m"))
     with pytest.raises(InputError, match="is not a model directory"):
         savedmodel.run(flags)
+    with pytest.raises(InputError, match="signatures=ids,tags: tags is unknown; known: serving_d"):
+        dataclasses.replace(flags, signatures="ids,tags")
     with pytest.raises(InputError, match="chunk_rows=0"):
         dataclasses.replace(flags, chunk_rows=0)
 
@@ -179,7 +181,7 @@ def test_the_report_says_how_to_load_serve_and_ask(cases, capsys):
     signature = "serving_default: text_a string [B], text_b string [B] -> logits float32 [B 1]"
     assert signature in printed
     assert "ids: input_mask int32 [B T], input_type_ids int32 [B T], input_word_ids" in printed
-    assert "of TensorFlow Text, which every TensorFlow Serving image since 2.15 has\n" in printed
+    assert "\n  smallest TensorFlow Serving image: 2.12; of TensorFlow Text it needs " in printed
     assert f"python -m serving --model_name=regress2 --model_base_path={base_path}\n" in printed
     assert 'python -m serving.client --model_name=regress2 --text_a="a text" --text_b=' in printed
     (program,) = re.findall("^In Python: (.*)$", printed, re.MULTILINE)

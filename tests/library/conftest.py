@@ -64,8 +64,7 @@ def trained(bert, tmp_path_factory):
             num_texts=num_texts,
             do_lower_case=True,
             max_seq_length=31,
-            labels=TOPICS if kind == "classify" else (),
-            **{"task": "test"} | values,
+            **{"task": "test", "labels": TOPICS if kind == "classify" else ()} | values,
         )
         folder = str(tmp_path_factory.mktemp("runs") / kind)
         directory = model_directory.create(folder, config(), bert / "vocab.txt", metadata)
@@ -83,12 +82,23 @@ def topics(trained):
 
 
 @pytest.fixture(scope="session")
-def exported(topics, tmp_path_factory):
-    """The base path of an export of `topics`."""
+def export_of(tmp_path_factory):
+    """`export_of(directory, name)`: exports a model, and gives the base path."""
     from export.kinds.module import Served
     from export.version import write
 
-    folder = tmp_path_factory.mktemp("models") / "topics"
-    served = Served(model=topics.build_model(), directory=topics, max_seq_length=31, chunk_rows=5)
-    write.write(served, str(folder))
-    return folder
+    def make(directory, name):
+        folder = tmp_path_factory.mktemp("models") / name
+        served = Served(
+            model=directory.build_model(), directory=directory, max_seq_length=31, chunk_rows=5
+        )
+        write.write(served, str(folder))
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def exported(topics, export_of):
+    """The base path of an export of `topics`."""
+    return export_of(topics, "topics")

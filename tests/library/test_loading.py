@@ -67,9 +67,9 @@ def test_what_cannot_be_loaded(trained, tmp_path):
         load(tmp_path / "models")
     directory = trained("classify")
     shutil.copytree(directory.path, tmp_path / "tags")
-    metadata = json.loads((tmp_path / "tags/model.json").read_text()) | {"kind": "tag"}
+    metadata = json.loads((tmp_path / "tags/model.json").read_text()) | {"kind": "multi_label"}
     (tmp_path / "tags/model.json").write_text(json.dumps(metadata))
-    with pytest.raises(InputError, match="kind 'tag', which has no class in Python"):
+    with pytest.raises(InputError, match="kind .multi_label., which has no class in Python"):
         load(tmp_path / "tags")
 
 

@@ -4,7 +4,9 @@ import types
 
 import pytest
 import requests
+from absl import flags
 
+from bert_tf import flagging
 from bert_tf.errors import InputError
 from serving import client
 
@@ -149,6 +151,47 @@ def test_a_question_in_flags(server, capsys):
         client.Client(model_name="m", context="c")
     with pytest.raises(InputError, match="--text_a and --question are for different models"):
         client.Client(model_name="m", question="q", context="c", text_a="a", text_b="b")
+
+
+def picked(row):
+    shares = [0.25 * bool(choice) + 0.125 * (choice == "down.") for choice in row["choices"]]
+    return {"choice": row["choices"].index("down."), "probabilities": shares, "logits": shares}
+
+
+def test_choices_in_flags(server, capsys):
+    serve(server, ["choices", "context"], picked)
+    texts = {"context": "He sat", "choice": ("up.", "down.")}
+    client.main(client.Client(model_name="m", **texts), [])
+    assert capsys.readouterr().out == "down.: 0.375, up.: 0.250\tHe sat\tup.\tdown.\n"
+    client.main(client.Client(model_name="m", output_format="json", **texts), [])
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["context"], shown["choices"]) == ("He sat", ["up.", "down."])
+    assert (shown["choice"], shown["probabilities"]) == (1, [0.25, 0.375])
+    with pytest.raises(InputError, match="so do --context and --choice; give both"):
+        client.Client(model_name="m", choice=("up.",))
+    with pytest.raises(InputError, match="--question and --choice are for different models"):
+        client.Client(model_name="m", question="q", **texts)
+
+
+def test_rows_with_fewer_choices_are_filled_up(server, capsys, standard_input):
+    serve(server, ["choices", "context"], picked)
+    standard_input(b"He sat\tup.\tdown.\tby.\nShe sat\tdown.\n")
+    client.main(client.Client(model_name="m", top_k=0), [])
+    assert capsys.readouterr().out.splitlines() == [
+        "down.: 0.375, up.: 0.250, by.: 0.250\tHe sat\tup.\tdown.\tby.",
+        "down.: 0.375\tShe sat\tdown.",
+    ]
+    assert server.bodies[0]["instances"][1] == {"context": "She sat", "choices": ["down.", "", ""]}
+    with pytest.raises(InputError, match="Row 1 holds 1 texts; m takes a context and its choices"):
+        client.main(client.Client(model_name="m"), ["He sat"])
+
+
+def test_the_flag_of_a_choice_is_given_once_for_each():
+    values = flags.FlagValues()
+    flagging.define(client.Client, values)
+    values(["client", "--model_name=m", "--context=a", "--choice=b, c", "--choice=d"])
+    assert flagging.read(client.Client, values).choice == ("b, c", "d")
+    assert flagging.read(client.Client, values).row == [b"a", b"b, c", b"d"]
 
 
 @pytest.mark.parametrize(

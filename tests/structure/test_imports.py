@@ -20,7 +20,7 @@ PACKAGES = ("bert_tf", "export", "serving")
 BASE = {"errors", "files", "shapes", "features", "config", "flagging", "identity", "options"}
 BASE |= {"progress", "live_lines", "commands", "flag_help", "formatting", "invocation", "quiet"}
 BASE |= {"flag_parsing"}
-BASE |= {"frozen_layers"}
+BASE |= {"frozen_layers", "hub_handles"}
 BASE = {f"bert_tf.{name}" for name in BASE}
 TEXT = BASE | {"bert_tf.text"}
 CORPUS = BASE | {"bert_tf.corpus"}
@@ -69,11 +69,12 @@ THEIRS = {
     "bert_tf.text.graph_packing": {"tensorflow"},
     "bert_tf.text.graph_reading": {"tensorflow"},
     "bert_tf.text.graph_spans": {"numpy", "tensorflow"},
+    "bert_tf.text.graph_splitting": {"tensorflow"},
     "bert_tf.text.graph_tables": {"numpy", "tensorflow"},
     "bert_tf.text.graph_text_windows": {"tensorflow"},
     "bert_tf.text.graph_windows": {"tensorflow"},
     "bert_tf.text.graph_word_rows": {"tensorflow"},
-    "bert_tf.text.graph_words": {"numpy", "tensorflow"},
+    "bert_tf.text.graph_words": {"tensorflow"},
     "bert_tf.vocabulary": {"numpy"},
     "bert_tf.corpus": {"numpy"},
     "bert_tf.corpus.inputs": {"backports"},
@@ -112,7 +113,9 @@ THEIRS = {
     "bert_tf.extraction.formats.parquet": {"numpy", "pyarrow"},
     "bert_tf.library": {"keras", "numpy", "tensorflow"},
     "bert_tf.library.exported": {"numpy", "tensorflow", "tensorflow_text"},
-    "export": {"absl", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "bert_tf.library.hub_layer": {"keras", "tensorflow", "tensorflow_text"},
+    "export": {"absl", "keras", "numpy", "tensorflow", "tensorflow_serving", "tensorflow_text"},
+    "export.images.saved_model": {"google", "tensorflow"},
     "export.served.onnx_file": {"numpy", "onnx"},
     "export.served.runtime_check": {"ai_edge_litert", "numpy", "onnxruntime"},
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},

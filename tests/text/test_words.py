@@ -27,6 +27,7 @@ from tests.reference import text_samples
         ),
         ("GEORGE W. BUSH'S AT&T-U.S. deal -- 1996-08-28", None),
         ("players’ wives can’t; U.S.-based", "players|’|wives|ca|n’t|;|U.S.-based"),
+        ("AT&T. X-Y. No.5. e.g. J.", "AT&T|.|X-Y|.|No.5|.|e.g.|J."),
         ("a--b wait!? [x](y)", "a|--|b|wait|!|?|[|x|]|(|y|)"),
         ("1996–97 and a–b, 3:2:1,5,x", "1996–97|and|a|–|b|,|3:2:1,5|,|x"),
         # Words that are split already stay as they are.

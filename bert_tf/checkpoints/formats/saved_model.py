@@ -58,7 +58,8 @@ class Graph:
         """
         forms = {
             "gelu": any(_is_close(value, _TANH_GELU) for _, value in self._scalars()),
-            "gelu_erf": any(node.op == "Erf" for node in self._nodes()),
+            # TensorFlow has come to write 1 + erf(x) as erfc(-x).
+            "gelu_erf": any(node.op in ("Erf", "Erfc") for node in self._nodes()),
             "relu": any(node.op == "Relu" for node in self._nodes()),
         }
         present = [name for name, is_present in forms.items() if is_present]

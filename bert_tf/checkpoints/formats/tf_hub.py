@@ -2,8 +2,8 @@
 
 The SavedModels are those that Model Garden's export_tfhub writes. Their variables have the names of
 its Keras layers, as its name-based checkpoints do, so the name table is the same; an export has no
-head but the masked LM. A module of TensorFlow 1 has the names of the released code, so it is opened
-as a checkpoint of that format.
+head but the masked LM. Those of our own `export.hub` have our paths as names. A module of
+TensorFlow 1 has the names of the released code, so it is opened as a checkpoint of that format.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from bert_tf.checkpoints import variables
 from bert_tf.checkpoints.formats.base import (
     Arrays,
     Checkpoint,
@@ -21,6 +22,7 @@ from bert_tf.checkpoints.formats.base import (
     read_config,
 )
 from bert_tf.checkpoints.formats.model_garden_legacy import ModelGardenLegacy
+from bert_tf.checkpoints.formats.rows import Row
 from bert_tf.checkpoints.formats.saved_model import (
     GRAPH_FILE,
     VARIABLES,
@@ -38,6 +40,7 @@ _MODULE_FILE = "tfhub_module.pb"  # marks a module of TensorFlow 1
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _DO_LOWER_CASE = f"do_lower_case{_VALUE}"
 _SCOPE = "module/"  # of a module that was loaded into another graph
+_OWN_NAME = "encoder/embeddings/word"  # of a variable in our own exports
 _HEAD = re.compile(r"(\w+/)?cls/predictions/")
 
 
@@ -91,20 +94,31 @@ class TensorFlowHub(Format):
         keys = _keys(directory, key_shapes)
         shapes = {name: key_shapes[key] for name, key in keys.items()}
         keras_config = encoder_config(directory)
-        config = read_config([directory], (CONFIG_FILE,))
+        config = read_config([directory, os.path.join(directory, "assets")], (CONFIG_FILE,))
         if config is None:
             named = {self.canonical_name(name): shape for name, shape in shapes.items()}
             config = _config(directory, graph, named, keras_config)
         lower_case = keys.get("do_lower_case")
         return Checkpoint(
             path=directory,
-            format=self,
+            format=_OwnExport() if _OWN_NAME in shapes else self,
             shapes=shapes,
             read_array=lambda name: read(keys[name]),
             config=config,
             vocab_file=graph.vocab_file(),
             do_lower_case=bool(read(lower_case)) if lower_case else None,
         )
+
+
+class _OwnExport(TensorFlowHub):
+    """What `export.hub` writes: our variables as they are, under their paths."""
+
+    def canonical_name(self, name: str) -> str:
+        return name
+
+    def rows(self, config: BertConfig) -> list[Row]:
+        """See `Format.rows`."""
+        return [Row((path,), path) for path in variables.shapes(config)]
 
 
 def _keys(directory: str, key_shapes: dict[str, Shape]) -> dict[str, str]:

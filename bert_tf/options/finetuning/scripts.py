@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from bert_tf import hub_handles
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from bert_tf.options.checks import require_or_checkpoint, require_positive
@@ -92,6 +93,11 @@ class TaskTraining(Distillation, Ensembles, Streaming, FineTuning):
     def deciding_extras(self) -> dict[str, Any]:
         return {"student_layers": self.student_layers} if self.student_layers else {}
 
+    @property
+    def has_casing_of_checkpoint(self) -> bool:
+        """Whether the casing is that of the checkpoint, whatever --do_lower_case says."""
+        return False
+
     @classmethod
     def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options with those that follow from --recipe, --teacher and --ensemble."""
@@ -168,6 +174,12 @@ class Classifier(TextClassification, GridSearch):
         "classify, or what the model in --output_dir was trained for.",
         choices=("classify", "regress"),
     )
+    bert_hub_module_handle: str | None = option(
+        None,
+        "Encoder of TensorFlow Hub to start from, in place of --init_checkpoint: its weights, "
+        "vocabulary and casing. The path of a SavedModel, or the address of one that "
+        "tensorflow_hub has downloaded.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,6 +188,15 @@ class Classifier(TextClassification, GridSearch):
         else:
             self._check_files()
         grid.check(self)
+
+    @classmethod
+    def filled_in(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options with those that follow from other flags, such as --bert_hub_module_handle."""
+        return super().filled_in(_with_hub_module(given))
+
+    @property
+    def has_casing_of_checkpoint(self) -> bool:
+        return self.bert_hub_module_handle is not None
 
     def _check_task_file(self) -> None:
         for name in ("task_name", *_OF_OWN_TEXTS):
@@ -204,3 +225,26 @@ class Classifier(TextClassification, GridSearch):
             has_records = switch == "do_train" and self.train_records
             if files and getattr(self, switch) and name not in files and not has_records:
                 raise InputError(f"--{switch} needs --{name}.")
+
+
+def _with_hub_module(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Options with --init_checkpoint, if --bert_hub_module_handle is given.
+
+    Raises:
+      InputError: another flag names another model.
+    """
+    if not (handle := given.get("bert_hub_module_handle")):
+        return given
+    path = hub_handles.location(handle)
+    # A flags.txt that repeats a run has --init_checkpoint as well.
+    for name, allowed in (
+        ("init_checkpoint", path),
+        ("bert_config_file", None),
+        ("vocab_file", None),
+    ):
+        if (value := given.get(name)) not in (None, allowed):
+            raise InputError(
+                f"--bert_hub_module_handle={handle} and --{name}={value} both say what the model "
+                "is; leave one out."
+            )
+    return {**given, "init_checkpoint": path}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from bert_tf import hub_handles
 from bert_tf.errors import InputError
 from bert_tf.examples import readers
 from bert_tf.examples.labelled import Example
@@ -41,6 +42,8 @@ def read(options: Classifier) -> TaskData:
     Raises:
       InputError: a file is missing or not as wanted, or the output directory is another run's.
     """
+    if options.bert_hub_module_handle:
+        hub_handles.resolve(options.bert_hub_module_handle)  # refuses what is not there
     task = _task(options).with_settings(options.task_settings)
     inputs = task_data.check_inputs(options)
     task = _fitted(task, options) if options.do_train else _as_trained(task, options)

@@ -70,8 +70,18 @@ def check_inputs(options: AnyOptions) -> Inputs[AnyOptions]:
     """
     inputs = with_student_layers(run_inputs.check(options))
     options.check_layers(inputs.config.num_hidden_layers)
-    vocab.check_casing(inputs.vocabulary, options.do_lower_case)
+    if options.has_casing_of_checkpoint:
+        inputs = _with_casing_of_checkpoint(inputs)
+    vocab.check_casing(inputs.vocabulary, inputs.options.do_lower_case)
     return inputs
+
+
+def _with_casing_of_checkpoint(inputs: Inputs[AnyOptions]) -> Inputs[AnyOptions]:
+    """With the casing that the checkpoint states, or else with that of the vocabulary."""
+    stated = inputs.checkpoint.do_lower_case if inputs.checkpoint else None
+    do_lower_case = not inputs.vocabulary.is_cased if stated is None else stated
+    options = dataclasses.replace(inputs.options, do_lower_case=do_lower_case)
+    return dataclasses.replace(inputs, options=options)
 
 
 def used_splits(options: TaskTraining) -> list[str]:

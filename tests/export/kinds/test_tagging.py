@@ -17,7 +17,7 @@ from bert_tf.text import words
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.kinds import checks, table
 from export.kinds.module import Served
-from export.version import verify
+from export.version import report, verify
 from serving import json_tensors, servable, warmup
 
 LABELS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
@@ -287,3 +287,11 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(case, together):
     assert rows[0]["words"] == words.of(FOX)
     assert rows[0]["tags"] == [tag.decode() for tag in together["tags"][0, :10]]
     assert rows[1]["starts"] == [0] + [-1] * 9
+
+
+def test_the_report_says_what_positions_count(case, capsys):
+    report.print_report(case.exported, case.directory.metadata, 3.21)
+    printed = capsys.readouterr().out
+    assert "  starts, ends: Unicode code points of the text; -1 behind the last word\n" in printed
+    assert "logits float32 [B T 7], probabilities float32 [B T 7], tags string [B T]" in printed
+    assert '--model_name=tags "a text"\n' in printed

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from bert_tf import options
+from bert_tf import flagging, options
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples.labelled import TextExample
 from bert_tf.tasks import registry
 from bert_tf.training.finetuning import classifier_data
+from tests.checkpoints import hub_exports
 
 CONFIG = BertConfig(
     vocab_size=7,
@@ -177,3 +178,51 @@ def test_examples_in_memory(given, tmp_path):
     splits["dev"][0] = TextExample("0", "b", None, "z")
     with pytest.raises(InputError, match="dev: label 'z' of example 0 is unknown; known .*: x, y"):
         classifier_data.from_memory(given(data_dir=str(tmp_path)), own, splits)
+
+
+@pytest.fixture
+def hub_module(tmp_path):
+    """Base path of a cased encoder of TensorFlow Hub, version 3, and its `StateDict`."""
+    directory, state_dict = hub_exports.saved_model(tmp_path / "made", lower_case=False)
+    vocab_file = directory / "assets" / "vocab.txt"
+    vocab_file.write_text(vocab_file.read_text().replace("word0\n", "Word\n"))
+    (tmp_path / "hub").mkdir()
+    directory.rename(tmp_path / "hub" / "3")
+    return tmp_path / "hub", state_dict
+
+
+def test_weights_vocabulary_and_casing_of_a_module_of_tensorflow_hub(hub_module, tmp_path):
+    folder, state_dict = hub_module
+    (tmp_path / "train.csv").write_text("text,label\nWord a,x\nword b,y\n")
+    flags = {
+        "bert_hub_module_handle": str(folder),
+        "train_file": str(tmp_path / "train.csv"),
+        "output_dir": str(tmp_path / "out"),
+        "max_seq_length": 7,
+        "do_train": True,
+    }
+    made = flagging.make(options.Classifier, flags)
+    again = {**flags, "init_checkpoint": made.init_checkpoint}  # as flags.txt has it
+    assert flagging.make(options.Classifier, again) == made
+    data = classifier_data.read(made)
+    assert made.init_checkpoint == str(folder / "3")
+    assert data.inputs.config == state_dict.config
+    assert data.inputs.options.do_lower_case is data.directory.metadata.do_lower_case is False
+    ((labelled,),) = [data.splits["train"]]
+    kept, unknown = (rows[1] for rows in labelled.rows.word_ids)
+    assert data.inputs.vocabulary.tokens[kept] == "Word"
+    assert data.inputs.vocabulary.tokens[unknown] == "w"
+
+
+@pytest.mark.parametrize("name", ["init_checkpoint", "bert_config_file", "vocab_file"])
+def test_a_module_of_tensorflow_hub_and_another_model(hub_module, name):
+    flags = {"bert_hub_module_handle": str(hub_module[0]), name: "other", "do_train": True}
+    with pytest.raises(InputError, match=f"--{name}=other both say what the model is"):
+        flagging.make(options.Classifier, flags)
+
+
+def test_a_module_of_tensorflow_hub_that_is_not_there(tmp_path):
+    handle = str(tmp_path / "nowhere")
+    flags = {"bert_hub_module_handle": handle, "data_dir": "d", "output_dir": "o", "do_eval": True}
+    with pytest.raises(InputError, match=f"{handle} is no SavedModel"):
+        classifier_data.read(flagging.make(options.Classifier, flags))

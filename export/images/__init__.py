@@ -1,0 +1,1 @@
+"""Which stock TensorFlow Serving image can run a graph."""

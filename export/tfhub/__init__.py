@@ -1,0 +1,1 @@
+"""SavedModels to the contract of TensorFlow Hub: text preprocessing and encoders."""
