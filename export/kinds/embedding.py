@@ -134,9 +134,10 @@ class _Computer:
 
         def encode(batch: dict[str, tf.Tensor], _: tf.Tensor) -> Answers:
             outputs = self._encoder(batch, training=False)
-            sequence = tf.cast(outputs[_SEQUENCE], tf.float32)
+            # A chunk is padded to a multiple of a few tokens, which may be more than the longest.
+            sequence = tf.cast(outputs[_SEQUENCE], tf.float32)[:, :longest]
             # What stands at padding depends on the chunk; it is 0 everywhere.
-            sequence *= tf.cast(batch[features.MASK.name], tf.float32)[:, :, tf.newaxis]
+            sequence *= tf.cast(batch[features.MASK.name], tf.float32)[:, :longest, tf.newaxis]
             padding = [[0, 0], [0, longest - tf.shape(sequence)[1]], [0, 0]]
             return {
                 _SEQUENCE: tf.pad(sequence, padding),

@@ -86,5 +86,8 @@ def test_tokens_have_vectors(directory, export_case, tmp_path):
         assert not vectors[length:].any()
         np.testing.assert_allclose(given["pooled_output"][row], want["pooled_output"], atol=1e-5)
     assert given["input_word_ids"][0].numpy().tolist() == [3, 4] + [0] * 29
+    short = model.signatures["encode"](text=tf.constant(TEXTS[1:2]))["sequence_output"]
+    assert short.shape == (1, 5, 21)  # not rounded up
+    np.testing.assert_allclose(short[0], given["sequence_output"][1, :5], atol=1e-5)
     nothing = model.signatures["encode"](text=tf.zeros([0], tf.string))
     assert nothing["sequence_output"].shape == (0, 1, 21)
