@@ -17,9 +17,12 @@ import requests
 import tensorflow as tf
 
 from bert_tf import checkpoints
+from bert_tf.checkpoints import ensembles
+from bert_tf.checkpoints.model_directory import create, new_model
 from bert_tf.errors import DiskFullError, InputError
 from export import options, savedmodel
 from export.kinds import table
+from export.kinds.module import Served
 from export.version import report, write
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -130,6 +133,28 @@ def assert_answer(answer, logits, labels):
     np.testing.assert_allclose(row["logits"], logits, atol=1e-5)
     assert row["labels"] == list(labels)
     assert row["label"] == row["labels"][np.argmax(row["probabilities"])]
+
+
+def test_an_ensemble_is_exported_like_one_model(model_directory, tmp_path):
+    members = [model_directory("classify", 1) for _ in range(2)]
+    models = [new_model(each.config, each.metadata) for each in members]
+    for member, model in zip(members, models, strict=True):
+        checkpoints.save(model, member.weights("best"))
+    first = members[0]
+    metadata = dataclasses.replace(first.metadata, settings=ensembles.settings(members))
+    path = str(tmp_path / "ensemble")
+    ensembles.write(create(path, first.config, first.vocab_file, metadata), members)
+    savedmodel.run(options.Export(model_dir=path, export_dir=str(tmp_path / "models")))
+
+    texts = ["the quick fox", "a"]
+    answer = tf.saved_model.load(str(tmp_path / "models" / "1"))(texts)
+    batch = table.make(Served(model=models[0], directory=first, max_seq_length=31)).ids_of(
+        [(text,) for text in texts]
+    )
+    logits = np.stack([np.asarray(model(batch)["logits"], np.float64) for model in models])
+    shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    assert np.abs(shares[0] - shares[1]).max() > 0.01
+    np.testing.assert_allclose(answer["probabilities"], shares.mean(axis=0), atol=1e-6)
 
 
 def test_the_length_is_checked_against_the_position_table(model_directory):
