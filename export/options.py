@@ -63,7 +63,7 @@ class Export:
     dtype: str = option(
         "float32",
         "How matrices and tables are stored. With bfloat16 products are computed in it, too, which "
-        "is meant for CPUs that have them (AMX, AVX512-BF16); float16 and int8 are made float32 for "
+        "is for CPUs that have them (AMX, AVX512-BF16); float16 and int8 are made float32 for "
         "each answer, and save disk only.",
         choices=DTYPES,
     )
