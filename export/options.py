@@ -57,14 +57,14 @@ class Export:
     freeze_weights: bool = option(
         False,
         "Write the weights into the graph as constants, which TensorFlow prepares for its products "
-        "once: a sixth less time for an answer, more memory and time to load (docs/serving.md). "
+        "once: a seventh more rows a second in batches, more memory and time to load. "
         "Weights above 1.9 GB stay variables.",
     )
     dtype: str = option(
         "float32",
         "How matrices and tables are stored. With bfloat16 products are computed in it, too, which "
-        "is faster on CPUs that have them (AMX, AVX512-BF16); float16 and int8 are smaller, and "
-        "slower.",
+        "is for CPUs that have them (AMX, AVX512-BF16); float16 and int8 are made float32 for "
+        "each answer, and save disk only.",
         choices=DTYPES,
     )
     measure: bool = option(
