@@ -109,9 +109,9 @@ def test_eager_graph_and_compiled_masks_are_the_same():
     open_shapes = [tf.TensorSpec([None, None]), tf.TensorSpec([2], tf.int32)]
     expected = call(inputs, seed)
     for compiled in (
-        tf.function(call),
-        tf.function(call, input_signature=open_shapes),
-        tf.function(call, jit_compile=True),
+        tf.function(call, autograph=False),
+        tf.function(call, input_signature=open_shapes, autograph=False),
+        tf.function(call, jit_compile=True, autograph=False),
     ):
         np.testing.assert_array_equal(compiled(inputs, seed), expected)
 
@@ -180,7 +180,7 @@ def test_each_replica_has_its_own_seed():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     layer = dropout.Dropout(RATE, salt=0)
 
-    @tf.function
+    @tf.function(autograph=False)
     def masks(step):
         def replica():
             number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -277,9 +277,11 @@ def test_eager_graph_and_compiled_masks_of_rows_are_the_same(shape):
     open_shapes = [tf.TensorSpec([None] * len(shape)), tf.TensorSpec([2], tf.int32)]
     expected = call(*args)
     for compiled in (
-        tf.function(call),
-        tf.function(call, input_signature=[*open_shapes, tf.TensorSpec([], tf.int32)]),
-        tf.function(call, jit_compile=True),
+        tf.function(call, autograph=False),
+        tf.function(
+            call, input_signature=[*open_shapes, tf.TensorSpec([], tf.int32)], autograph=False
+        ),
+        tf.function(call, jit_compile=True, autograph=False),
     ):
         np.testing.assert_array_equal(compiled(*args), expected)
 

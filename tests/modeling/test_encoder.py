@@ -55,7 +55,7 @@ def test_training_in_a_graph_is_that_of_eager_mode(encoder, compiled):
     seed = tf.constant([1, 2])
     open_shapes = {name: tf.TensorSpec([None, None], tf.int32) for name in INPUTS}
     signature = None if compiled else [open_shapes, tf.TensorSpec([2], tf.int32)]
-    graph = tf.function(call, jit_compile=compiled, input_signature=signature)
+    graph = tf.function(call, jit_compile=compiled, input_signature=signature, autograph=False)
     np.testing.assert_allclose(graph(batch, seed), call(batch, seed), rtol=0, atol=1e-5)
 
 
@@ -169,17 +169,20 @@ def check_same_step(found, expected, rtol=1e-5):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=rtol * np.abs(theirs).max())
 
 
+# No Python of a step depends on tensors, and AutoGraph takes long to find that out.
+as_written = functools.partial(tf.function, autograph=False)
+
 MODES = {
     "eager": lambda step: step,
-    "graph": tf.function,
-    "open": tf.function(
+    "graph": as_written,
+    "open": as_written(
         input_signature=[
             {name: tf.TensorSpec([None, None], tf.int32) for name in (*INPUTS, "sequence_ids")},
             tf.TensorSpec([2], tf.int32),
         ]
     ),
-    "nested": lambda step: tf.function(lambda *args: step(*args, wrap=tf.function)),
-    "compiled": tf.function(jit_compile=True),
+    "nested": lambda step: as_written(lambda *args: step(*args, wrap=as_written)),
+    "compiled": as_written(jit_compile=True),
 }
 
 
@@ -235,9 +238,9 @@ def test_recomputation_on_replicas():
         encoder = harness.randomize(Encoder(harness.config()))
     batch = {name: tf.constant(harness.batch()[name]) for name in INPUTS}
 
-    @tf.function
+    @tf.function(autograph=False)
     def both(seed):
-        per_replica = strategy.run(lambda: step(encoder, batch, seed, wrap=tf.function))
+        per_replica = strategy.run(lambda: step(encoder, batch, seed, wrap=as_written))
         return tf.nest.map_structure(strategy.experimental_local_results, per_replica)
 
     alone = harness.randomize(Encoder(harness.config()))

@@ -103,7 +103,9 @@ def test_padding_has_no_influence(kind, model):
 def check_graph(model, **options):
     """One training step in a graph is that of eager mode."""
     batch = {name: tf.constant(value) for name, value in harness.batch().items()}
-    step = tf.function(lambda batch, seed: gradients(model, batch, seed), **options)
+    step = tf.function(
+        lambda batch, seed: gradients(model, batch, seed), autograph=False, **options
+    )
     value, found = step(batch, tf.constant([1, 2]))
     expected_value, expected = gradients(model, batch)
     np.testing.assert_allclose(value, expected_value, rtol=1e-5)
@@ -163,7 +165,7 @@ def test_mirrored_replicas():
     batch["input_mask"] = np.ones_like(batch["input_mask"])
     halves = [{n: tf.constant(v[s]) for n, v in batch.items()} for s in (slice(2), slice(2, 4))]
 
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         def replica(batch):
             return [g for g in gradients(model, batch)[1].values() if g is not None]
@@ -208,7 +210,9 @@ def test_a_saved_model_answers_and_can_be_trained_further(tmp_path):
     batch = {name: tf.constant(harness.batch()[name]) for name in names}
     module = tf.Module()
     module.weights = [variable.value for variable in model.trainable_variables]
-    module.answer = tf.function(lambda batch: model(batch)["logits"], input_signature=[specs])
+    module.answer = tf.function(
+        lambda batch: model(batch)["logits"], input_signature=[specs], autograph=False
+    )
     tf.saved_model.save(module, str(tmp_path / "saved"))
 
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
@@ -255,7 +259,7 @@ def test_the_later_models_train_and_come_back_from_their_config(make):
             name: batch[name][None] for name in ("input_word_ids", "input_mask", "input_type_ids")
         }
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(seed):
         with tf.GradientTape() as tape, dropout.step_seed(seed):
             total = tf.reduce_sum(tf.nn.log_softmax(model(batch, training=True)["logits"])[..., 0])

@@ -53,7 +53,7 @@ def update_graph(num_cores=2, lengths=None, is_packed=False, num_micro_batches=1
     step = update.with_static_shapes(toy_pretraining.static_shapes(lengths, num_cores, **of_share))
     batches = iter(toy_pretraining.dataset(cores, **of_share))
 
-    @tf.function
+    @tf.function(autograph=False)
     def call(number):
         return step(next(batches), number)
 
@@ -84,7 +84,9 @@ class Graph:
 
     def not_for_tpus(self):
         """Set of texts: what on the TPU has no kernel that XLA could compile for one."""
-        tf.function(lambda x: x + 1, jit_compile=True)(tf.constant(1))  # registers the kernels
+        tf.function(lambda x: x + 1, jit_compile=True, autograph=False)(
+            tf.constant(1)
+        )  # registers the kernels
         found = set()
         for node in self.on_tpu:
             others = {tf.as_dtype(x.type) for x in node.attr.values() if x.type} - _TYPES

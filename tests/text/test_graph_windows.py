@@ -28,7 +28,7 @@ def ragged(sequences):
     return tf.ragged.constant(sequences, dtype=tf.int32, ragged_rank=1)
 
 
-@tf.function(reduce_retracing=True)
+@tf.function(reduce_retracing=True, autograph=False)
 def made(question_ids, context_ids, max_seq_length, doc_stride):
     windows = Windows(question_ids, context_ids, VOCABULARY, max_seq_length, doc_stride)
     rows = tf.range(tf.size(windows.lengths))

@@ -161,6 +161,10 @@ class ReplicaCheck:
         self._strategy = strategy
         self._variables = list(variables)
         self._checksums = tf.function(self._of_all_replicas, autograph=False)
+        # A function of its own: 20 operations are traced once, not for every variable.
+        self._hash = tf.function(
+            _hash, input_signature=[tf.TensorSpec([None], tf.uint32)], autograph=False
+        )
 
     def differing(self) -> list[str]:
         """Names of the variables whose copies differ."""
@@ -192,7 +196,8 @@ class ReplicaCheck:
 
         def gather() -> tf.Tensor:
             context = tf.distribute.get_replica_context()
-            mine = tf.stack([_checksum(tf.convert_to_tensor(v)) for v in self._variables])
+            values = map(tf.convert_to_tensor, self._variables)
+            mine = tf.stack([self._hash(_bits(value)) for value in values])
             is_mine = tf.range(num_replicas) == context.replica_id_in_sync_group
             rows = tf.where(is_mine[:, None], mine[None, :], tf.zeros_like(mine)[None, :])
             return context.all_reduce("SUM", rows)
@@ -200,15 +205,19 @@ class ReplicaCheck:
         return self._strategy.experimental_local_results(self._strategy.run(gather))[0]
 
 
-def _checksum(value: tf.Tensor) -> tf.Tensor:
-    """int32 scalar of a tensor's bits."""
+def _bits(value: tf.Tensor) -> tf.Tensor:
+    """uint32 [N] of a tensor's bits."""
     if value.dtype == tf.bool:
         value = tf.cast(value, tf.int32)
     if value.dtype.size == 2:
         bits = tf.cast(tf.bitcast(value, tf.uint16), tf.uint32)
     else:
         bits = tf.bitcast(value, tf.uint32)  # two for each of 8 bytes
-    bits = tf.reshape(bits, [-1])
+    return tf.reshape(bits, [-1])
+
+
+def _hash(bits: tf.Tensor) -> tf.Tensor:
+    """The checksum of a variable, int32 scalar, from its bits."""
     positions = tf.cast(tf.range(tf.size(bits)), tf.uint32)
     hashes = _mixed(bits + _mixed(positions))
     return tf.bitcast(tf.reduce_sum(hashes), tf.int32)

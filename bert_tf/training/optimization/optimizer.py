@@ -7,7 +7,7 @@ gradient of the global batch whatever the number of replicas.
 import abc
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -25,11 +25,36 @@ class _Step(NamedTuple):
     correction_1: tf.Tensor
     correction_2: tf.Tensor
 
-    def of(self, group: ParameterGroup) -> "_Step":
-        """The update of the variables of a group; call it where the variable is updated."""
-        if group.rate_factor == 1:
-            return self
-        return self._replace(rate=self.rate * group.rate_factor)
+    def with_rate_of(self, factor: float) -> "_Step":
+        """The update of variables whose learning rate has a factor."""
+        return self if factor == 1 else self._replace(rate=self.rate * factor)
+
+
+class _AdamScalars(NamedTuple):
+    """Float32 scalars of an update by `AdamW`: arguments of the fused kernel, and of the decay.
+
+    Attributes:
+      rate, epsilon: with the bias correction in them.
+      decay: what a weight that decays loses, as a share of its distance from the anchor.
+      zero: what the kernel is given for the powers of the betas.
+    """
+
+    rate: tf.Tensor
+    epsilon: tf.Tensor
+    beta_1: tf.Tensor
+    beta_2: tf.Tensor
+    decay: tf.Tensor
+    zero: tf.Tensor
+
+
+class _LambScalars(NamedTuple):
+    """Float32 scalars of an update by `LAMB`; `new_1` and `new_2` are 1 minus the betas."""
+
+    rate: tf.Tensor
+    new_1: tf.Tensor
+    new_2: tf.Tensor
+    correction_1: tf.Tensor
+    correction_2: tf.Tensor
 
 
 class Optimizer(tf.Module, abc.ABC):
@@ -115,7 +140,7 @@ class Optimizer(tf.Module, abc.ABC):
         def update_all(
             strategy: tf.distribute.Strategy,
             gradients: Sequence[tf.Tensor],
-            step: _Step,
+            scalars: dict[float, tuple[tf.Tensor, ...]],
             is_good: tf.Tensor,
         ) -> None:
             for index, gradient in zip(used, gradients, strict=True):
@@ -125,16 +150,18 @@ class Optimizer(tf.Module, abc.ABC):
                 strategy.extended.update(
                     variables[index],
                     self._update_one,
-                    args=(gradient, *moments, step, group.anchor),
+                    args=(gradient, *moments, scalars[group.rate_factor], group.anchor),
                     kwargs={"group": group},
                     group=False,
                 )
             if self.loss_scale is not None:
                 self.loss_scale.record(strategy, is_good)
 
-        tf.distribute.get_replica_context().merge_call(
-            update_all, args=(clipped, self._step(update, is_good), is_good)
-        )
+        # Computed once and not for every variable, which were half of the optimizer's operations.
+        step = self._step(update, is_good)
+        factors = sorted({self._groups[index].rate_factor for index in used})
+        scalars = {factor: self._scalars(step.with_rate_of(factor)) for factor in factors}
+        tf.distribute.get_replica_context().merge_call(update_all, args=(clipped, scalars, is_good))
         return norm
 
     def _clipping_factor(self, norm: tf.Tensor) -> tf.Tensor:
@@ -162,17 +189,21 @@ class Optimizer(tf.Module, abc.ABC):
         return _Step._make(tf.convert_to_tensor(scalar, tf.float32) for scalar in scalars)
 
     @abc.abstractmethod
+    def _scalars(self, step: _Step) -> tuple[tf.Tensor, ...]:
+        """What `_update_one` takes of the step of the variables with one learning rate."""
+
+    @abc.abstractmethod
     def _update_one(
         self,
         variable: tf.Variable,
         gradient: tf.Tensor,
         first: tf.Variable,
         second: tf.Variable,
-        step: _Step,
+        scalars: Any,
         anchor: tf.Variable | None,
         group: ParameterGroup,
     ) -> None:
-        """Updates a variable and its moments, by a clipped gradient."""
+        """Updates a variable and its moments, by a clipped gradient; `scalars`: `_scalars`."""
 
 
 class AdamW(Optimizer):
@@ -181,23 +212,33 @@ class AdamW(Optimizer):
     Without bias correction it is the released optimization.py.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, anchor, group):
-        step = step.of(group)
+    def _scalars(self, step):
+        root = tf.sqrt(step.correction_2)
+        return _AdamScalars(
+            rate=step.rate * root / step.correction_1,
+            epsilon=self._epsilon * root,
+            beta_1=step.beta_1,
+            beta_2=step.beta_2,
+            decay=step.rate * self._decay_rate,
+            zero=tf.constant(0.0),
+        )
+
+    def _update_one(self, variable, gradient, first, second, scalars, anchor, group):
         if group.decays and self._decay_rate:
-            variable.assign_sub(step.rate * self._decay_rate * _away_from(anchor, variable))
+            change = scalars.decay * _away_from(anchor, variable)
+            variable.assign_sub(change, read_value=False)
         # The fused kernel could correct the bias too, but from the powers of the betas, which
         # lose digits when subtracted from 1; with powers of 0 it does not.
-        root = tf.sqrt(step.correction_2)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=first.handle,
             v=second.handle,
-            beta1_power=0.0,
-            beta2_power=0.0,
-            lr=step.rate * root / step.correction_1,
-            beta1=step.beta_1,
-            beta2=step.beta_2,
-            epsilon=self._epsilon * root,
+            beta1_power=scalars.zero,
+            beta2_power=scalars.zero,
+            lr=scalars.rate,
+            beta1=scalars.beta_1,
+            beta2=scalars.beta_2,
+            epsilon=scalars.epsilon,
             grad=gradient,
         )
 
@@ -211,16 +252,24 @@ class LAMB(Optimizer):
     trust ratio too. Both keep the same two moments per weight.
     """
 
-    def _update_one(self, variable, gradient, first, second, step, anchor, group):
-        step = step.of(group)
-        first.assign_add((1.0 - step.beta_1) * (gradient - first))
-        second.assign_add((1.0 - step.beta_2) * (tf.square(gradient) - second))
-        root = tf.sqrt(second / step.correction_2)
-        change = first / step.correction_1 / (root + self._epsilon)
+    def _scalars(self, step):
+        return _LambScalars(
+            rate=step.rate,
+            new_1=1.0 - step.beta_1,
+            new_2=1.0 - step.beta_2,
+            correction_1=step.correction_1,
+            correction_2=step.correction_2,
+        )
+
+    def _update_one(self, variable, gradient, first, second, scalars, anchor, group):
+        first.assign_add(scalars.new_1 * (gradient - first))
+        second.assign_add(scalars.new_2 * (tf.square(gradient) - second))
+        root = tf.sqrt(second / scalars.correction_2)
+        change = first / scalars.correction_1 / (root + self._epsilon)
         if group.decays:
             change += self._decay_rate * _away_from(anchor, variable)
             change *= _trust_ratio(variable, change, group.num_blocks)
-        variable.assign_sub(step.rate * change)
+        variable.assign_sub(scalars.rate * change)
 
 
 def _away_from(anchor: tf.Variable | None, variable: tf.Variable) -> tf.Variable | tf.Tensor:

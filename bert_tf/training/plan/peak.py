@@ -55,11 +55,13 @@ def _measure(
         factors = tf.random.stateless_normal([2, size, size], [3, 5]) * size**-0.5
         left, right = tf.unstack(tf.cast(factors, dtype))
 
-    @tf.function
+    @tf.function(autograph=False)
     def multiply(count: tf.Tensor) -> tf.Tensor:
-        product = left
-        for _ in tf.range(count):
-            product = tf.matmul(product, right)
+        _, product = tf.while_loop(
+            lambda done, _: done < count,
+            lambda done, product: (done + 1, tf.matmul(product, right)),
+            (tf.constant(0), left),
+        )
         return tf.reduce_sum(product)
 
     def timed(count: int) -> float:

@@ -81,7 +81,7 @@ def test_a_micro_batch_is_cut_inside_a_compiled_step():
     """The bucket decides on the device which of the static shapes is computed."""
     lengths = (5, 7, 11)
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def num_positions(micro_batch):
         def branch(length):
             shortened = micro_batches.shortened(micro_batch, length)

@@ -147,7 +147,7 @@ def test_fine_tuning_holds_only_what_is_compiled_for_tpus(kind):
 def test_what_is_not_compiled_would_be_found():
     strategy = pretend_tpu.strategy()
 
-    @tf.function
+    @tf.function(autograph=False)
     def call(x):
         def printed(x):
             tf.print(x)

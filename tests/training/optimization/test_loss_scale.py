@@ -13,7 +13,7 @@ def recorder(replicas=1, **settings):
     with strategy.scope():
         loss_scale = LossScale(**settings)
 
-    @tf.function
+    @tf.function(autograph=False)
     def record(is_finite):
         def replica():
             tf.distribute.get_replica_context().merge_call(loss_scale.record, args=(is_finite,))

@@ -122,7 +122,7 @@ def train(kind, weights, gradients, strategy=None, compiled=False, **settings):
     strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
     variables, optimizer = make(kind, weights, strategy, **settings)
 
-    @tf.function(jit_compile=compiled)
+    @tf.function(jit_compile=compiled, autograph=False)
     def update(gradient, step):
         norms = strategy.run(
             lambda: optimizer.apply([gradient.get(name) for name in weights], variables, step)

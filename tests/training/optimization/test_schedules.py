@@ -87,7 +87,7 @@ def test_schedule_of_the_paper():
 def test_the_same_in_a_compiled_loop(kind):
     schedule = Schedule(3.0, 11, 3, kind, power=2.0)
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def total():
         return tf.while_loop(
             lambda update, _: update <= 11,

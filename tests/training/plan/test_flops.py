@@ -94,11 +94,11 @@ def traced():
     variables = [variable.value for variable in model.trainable_variables]
     constants = {name: tf.constant(value) for name, value in batch().items()}
 
-    @tf.function
+    @tf.function(autograph=False)
     def forward():
         return model(constants, training=True)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
             measures = objective.measure(model(constants, training=True), constants)

@@ -133,7 +133,7 @@ def kept_bytes(model_config, policy):
     }
     variables = [variable.value for variable in model.trainable_variables]
 
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
             measures = objectives.PRETRAINING["mlm_nsp"].measure(model(batch, training=True), batch)

@@ -14,7 +14,9 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.examples import batching
 from bert_tf.examples.rows import Rows
-from bert_tf.modeling import models
+from bert_tf.modeling import layer, models
+from bert_tf.modeling.encoder import Embeddings
+from bert_tf.modeling.heads import ClassificationHead
 from bert_tf.tasks import registry
 from bert_tf.training.devices.strategies import mirrored
 from bert_tf.training.monitoring import history
@@ -57,13 +59,37 @@ def rows():
     return Rows(word_ids, type_ids, {features.LABEL_IDS.name: labels})
 
 
-def make_loop(
-    directory, replicas=1, dropout=0.0, save_steps=1000, seed=3, identity=None, loss_scale=None
-):
+def bert(config):
+    return models.ClassifierModel(config, num_classes=3)
+
+
+class Shallow(layer.ConfigLayer):
+    """A classifier of first tokens without a layer: all that a loop needs, and soon traced."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.embeddings = self.new(Embeddings, name="embeddings")
+        self.embeddings.build()
+        self.classifier = self.new(ClassificationHead, 3, dropout_rate=0.0)
+        self.built = True
+
+    def call(self, batch, training=False):
+        ids, types = (batch[each.name] for each in (features.WORD_IDS, features.TYPE_IDS))
+        hidden = self.embeddings(ids, types, training=training)
+        return {"logits": self.classifier(hidden[:, 0], training=training)}
+
+
+def make_loop(directory, replicas=1, dropout=0.0, new_model=None, loss_scale=None, **changes):
+    """A loop, by default over a BERT classifier.
+
+    Args:
+      changes: `seed` of the dropout, and of the arguments of `Loop`.
+    """
+    given = {"seed": 3, "save_steps": 1000} | changes
     keras.utils.set_random_seed(3)
     strategy = mirrored([f"/cpu:{i}" for i in range(replicas)])
     with strategy.scope():
-        model = models.ClassifierModel(config(dropout), num_classes=3)
+        model = (new_model or bert)(config(dropout))
         optimizer = AdamW(
             [variable.value for variable in model.trainable_variables],
             Schedule(2e-3, NUM_STEPS, 2),
@@ -73,10 +99,10 @@ def make_loop(
             max_grad_norm=0.5,  # below the norms of this run, so clipping is at work
             loss_scale=loss_scale and LossScale(initial=loss_scale),
         )
+    seed = given.pop("seed")
+    identity = given.pop("identity", {"seed": seed})
     update = Update(model, registry.REGISTRY["cola"], optimizer, strategy, random_seed=seed)
-    loop = Loop(
-        update, str(directory), identity or {"seed": seed}, save_steps=save_steps, peak_step=2
-    )
+    loop = Loop(update, str(directory), identity, peak_step=2, **given)
     loop.restore()
     return loop
 
@@ -146,7 +172,7 @@ def test_a_restart_goes_on_bit_for_bit_with_dropout(tmp_path):
 def test_dropout_masks_differ_between_replicas_and_steps(tmp_path):
     loop = make_loop(tmp_path, replicas=2, dropout=0.3)
 
-    @tf.function
+    @tf.function(autograph=False)
     def seeds(number):
         values = loop._strategy.run(lambda: loop._update._dropout_seeds([{}], number)[0])
         return loop._strategy.experimental_local_results(values)
@@ -162,7 +188,7 @@ def test_another_run_is_not_mixed_into_a_directory(tmp_path):
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_state(tmp_path):
-    loop = make_loop(tmp_path, save_steps=1)
+    loop = make_loop(tmp_path, save_steps=1, new_model=Shallow)
     run(loop, batches(), 1)
     loop.model.trainable_variables[0].assign(loop.model.trainable_variables[0] * np.nan)
     with pytest.raises(FloatingPointError, match="Step 2.*step-1"):
@@ -174,7 +200,7 @@ def test_every_loss_scale_down_to_one_is_tried_before_a_run_stops(
     tmp_path, largest_that_fits, stops_at
 ):
     """From 8: the updates have 8, 4, 2 and 1, so the fourth is the first that nothing can save."""
-    loop = make_loop(tmp_path, loss_scale=8.0)
+    loop = make_loop(tmp_path, loss_scale=8.0, new_model=Shallow)
     loss_scale = loop._update.optimizer.loss_scale
 
     def scaled(loss):
@@ -217,7 +243,7 @@ def test_weights_take_the_room_of_a_state_that_a_newer_one_replaces(tmp_path, mo
 
 
 def test_no_state_is_saved_while_something_before_it_is_not_on_the_disk(tmp_path):
-    loop = make_loop(tmp_path, save_steps=2)
+    loop = make_loop(tmp_path, save_steps=2, new_model=Shallow)
     answers = iter([False, True, False, False])
     loop.before_save = lambda: next(answers)
     run(loop, batches(), NUM_STEPS)
@@ -256,7 +282,7 @@ class ManyUpdates:
 
 
 def test_devices_pause_for_saves_and_where_they_are_asked_to(tmp_path, monkeypatch):
-    loop = make_loop(tmp_path, save_steps=5)
+    loop = make_loop(tmp_path, save_steps=5, new_model=Shallow)
     feed = ManyUpdates(loop._feed(batches()))
     monkeypatch.setattr(loop, "_feed", lambda _: feed)
     paused = []
@@ -266,15 +292,16 @@ def test_devices_pause_for_saves_and_where_they_are_asked_to(tmp_path, monkeypat
 
 
 def test_a_run_that_is_told_to_end_saves_its_state(tmp_path):
-    loop = make_loop(tmp_path)
+    loop = make_loop(tmp_path, new_model=Shallow)
     run(loop, batches(), NUM_STEPS, lambda step: step == 3)
     assert loop.step == 3
     loop.close()
-    assert make_loop(tmp_path).step == 3
+    assert make_loop(tmp_path, new_model=Shallow).step == 3
 
 
 def test_the_highest_learning_rate_gets_a_line(tmp_path):
-    loop = make_loop(tmp_path)  # its warm-up ends with update 2; every tenth has a line
+    # Its warm-up ends with update 2; every tenth has a line.
+    loop = make_loop(tmp_path, new_model=Shallow)
     run(loop, batches(), NUM_STEPS)
     steps, rates = history.read(tmp_path / "metrics.jsonl").series("learning_rate")
     assert steps == [1, 2, NUM_STEPS]
@@ -283,7 +310,7 @@ def test_the_highest_learning_rate_gets_a_line(tmp_path):
 
 def test_compiling_is_named_and_the_losses_are_rounded(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.05)
-    run(make_loop(tmp_path), batches(), 3)
+    run(make_loop(tmp_path, new_model=Shallow), batches(), 3)
     lines = capsys.readouterr().err.splitlines()
     assert "train: 0 steps of 3, compiling the update ... 0 s" in lines
     assert any(re.fullmatch(r"train: 3 steps of 3, loss \d\.\d{1,3}, .*", line) for line in lines)

@@ -28,7 +28,7 @@ def num_products(remat):
     encoder.recompute, encoder.remat = remat is not None, remat
     weights = [weight.value for layer in encoder.blocks for weight in layer.trainable_variables]
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def gradients(batch):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(encoder(batch, training=True)["sequence_output"] ** 3)
@@ -71,7 +71,7 @@ def test_gradients_are_those_of_the_function(jit_compile, dtype):
     x, upstream = (rng.normal(size=(ROWS, SIZE)).astype(np.float32) for _ in "xu")
     weights = tf.Variable(rng.normal(size=(SIZE, SIZE)).astype(np.float32))
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def gradients(x, upstream):
         call = recomputation.compiled_remat(lambda x: tf.tanh(x @ tf.cast(weights, x.dtype)))
         with tf.GradientTape() as tape:

@@ -72,7 +72,7 @@ def test_layers_in_16_bits(policy, dtype):
 
 
 def test_what_is_not_static_would_be_found():
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def chosen(x):
         return tf.ensure_shape(x, [5]) * tf.cast(tf.size(tf.where(x > 0.0)), tf.float32)
 
@@ -95,7 +95,7 @@ def trained(num_replicas, jit_compile, recompute=False):
     model, update = toy_pretraining.update(strategy, jit_compile, recompute, **changes)
     step = update.with_static_shapes(toy_pretraining.static_shapes(ONE, num_replicas, **cut))
     batches = iter(toy_pretraining.dataset(strategy, **cut))
-    call = tf.function(lambda number: step(next(batches), number))
+    call = tf.function(lambda number: step(next(batches), number), autograph=False)
     for number in range(1, NUM_UPDATES + 1):
         scalars = call(tf.constant(number, tf.int64))
     return {name: float(value) for name, value in scalars.items()}, {
