@@ -74,7 +74,7 @@ class Signature:
       method: of TensorFlow Serving.
     """
 
-    function: tf.types.experimental.PolymorphicFunction
+    function: tf.types.experimental.ConcreteFunction
     feeds: Callable[[Sequence[Row]], Feeds]
     difference: Callable[[Mapping[str, np.ndarray], Sequence[Row]], float]
     method: str = PREDICT
@@ -102,7 +102,7 @@ class ServingModule(tf.Module, abc.ABC):
         self._python_tokenizer = WordPieceTokenizer(
             directory.vocabulary, directory.metadata.do_lower_case
         )
-        self._texts_function = function(self.answer, self._text_specs())
+        self._answer_texts = function(self.answer, self._text_specs())
         # Any number of axes: that of a batch, and one less.
         self.__call__ = tf.function(named(self._answer_any, inputs), autograph=False)
         for specs in (self._text_specs(), self._text_specs(is_one_row=True)):
@@ -190,7 +190,7 @@ class ServingModule(tf.Module, abc.ABC):
             columns = zip(self.inputs, zip(*rows, strict=True), strict=True)
             return {name: list(column) for name, column in columns}
 
-        return Signature(self._texts_function, feeds, self.text_difference)
+        return Signature(self._answer_texts, feeds, self.text_difference)
 
     def _ids_signature(self) -> Signature:
         specs = [
@@ -215,8 +215,8 @@ class ServingModule(tf.Module, abc.ABC):
         """Answers a batch or one row; both run the function of the signature."""
         (axes, *_) = self.inputs.values()
         if inputs[0].shape.rank == axes:
-            return self._texts_function(*inputs)
-        answers = self._texts_function(*(each[tf.newaxis] for each in inputs))
+            return self._answer_texts(*inputs)
+        answers = self._answer_texts(*(each[tf.newaxis] for each in inputs))
         return {name: answer[0] for name, answer in answers.items()}
 
 
@@ -238,7 +238,10 @@ def named(answer: Callable[..., Answers], names: Sequence[str] | Mapping[str, An
 
 def function(
     answer: Callable[..., Answers], specs: Sequence[tf.TensorSpec]
-) -> tf.types.experimental.PolymorphicFunction:
-    """A function of named tensors for a signature."""
+) -> tf.types.experimental.ConcreteFunction:
+    """A function of named tensors for a signature.
+
+    It is traced here: a polymorphic one would be traced again by `tf.saved_model.save`.
+    """
     call = named(answer, [spec.name for spec in specs])
-    return tf.function(call, input_signature=specs, autograph=False)
+    return tf.function(call, input_signature=specs, autograph=False).get_concrete_function()

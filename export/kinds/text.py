@@ -87,7 +87,7 @@ class TextModule(ServingModule):
             return self._task.answer(tf.constant(self._expected(rows)))
 
         make = tf_examples.classify if self._task.is_labelled else tf_examples.regress
-        return make(self._texts_function, tuple(self.inputs), expected)
+        return make(self._answer_texts, tuple(self.inputs), expected)
 
     # The Python path.
 

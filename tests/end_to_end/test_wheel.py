@@ -119,7 +119,7 @@ def test_bert_tf_is_the_only_console_script(wheel, installed):
     (script,) = distribution.entry_points
     assert (script.group, script.name) == ("console_scripts", "bert-tf")
     assert set(distribution.metadata.get_all("Provides-Extra")) == {
-        "beam", "benchmarks", "dev", "gpu", "parquet"
+        "beam", "benchmarks", "dev", "gpu", "parquet", "runtimes"
     }  # fmt: skip
 
 

@@ -1,10 +1,13 @@
 """Exported encoders: a vector for each text, vectors of its tokens."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf.text.wordpiece import WordPieceTokenizer
+from export.kinds import table
 
 TEXTS = ["", "the quick fox", "lazy dog " * 23, "a", "jumps over"]
 LENGTHS = [2, 5, 31, 3, 4]  # every word is a token; [CLS] and [SEP] count
@@ -13,6 +16,11 @@ LENGTHS = [2, 5, 31, 3, 4]  # every word is a token; [CLS] and [SEP] count
 @pytest.fixture(scope="module")
 def directory(model_directory):
     return model_directory("encoder", 1)
+
+
+@pytest.fixture(scope="module")
+def encoder_case(directory, export_case, tmp_path_factory):
+    return export_case(directory, tmp_path_factory.mktemp("m") / "encoder")
 
 
 def encoded(case, text):
@@ -38,10 +46,13 @@ def encoded(case, text):
         ("pooled", lambda encoded: encoded["pooled_output"]),
     ],
 )
-def test_a_text_has_a_vector(directory, export_case, tmp_path, pooling, pool):
+def test_a_text_has_a_vector(encoder_case, pooling, pool):
     normalize = pooling == "max"
-    case = export_case(directory, tmp_path / "m", pooling=pooling, normalize=normalize)
-    model = tf.saved_model.load(case.exported.path)
+    case = dataclasses.replace(
+        encoder_case,
+        served=dataclasses.replace(encoder_case.served, pooling=pooling, normalize=normalize),
+    )
+    model = table.make(case.served)
     given = model(TEXTS)["embedding"].numpy()
     assert given.dtype == np.float32
     for text, vector in zip(TEXTS, given, strict=True):
@@ -52,8 +63,8 @@ def test_a_text_has_a_vector(directory, export_case, tmp_path, pooling, pool):
     assert model(tf.zeros([0], tf.string))["embedding"].shape == (0, 21)
 
 
-def test_the_ids_signature_gives_what_the_encoder_gives(directory, export_case, tmp_path):
-    case = export_case(directory, tmp_path / "m")
+def test_the_ids_signature_gives_what_the_encoder_gives(encoder_case):
+    case = encoder_case
     signatures = tf.saved_model.load(case.exported.path).signatures
     assert set(signatures) == {"serving_default", "ids"}
     ids = np.array([[3, 7, 9, 4, 0], [3, 11, 4, 0, 0], [3, 7, 7, 7, 4]], np.int32)

@@ -12,7 +12,7 @@ from export.kinds import table
 
 LABELS = ("zero", "one", "two")
 WINDOWS = {"long_texts": "windows", "max_windows": 3, "window_stride": 7}
-TEXTS = ["", "the quick fox", "lazy dog " * 23, "a", "jumps over " * 11, "fox " * 31]
+TEXTS = ["", "the quick fox", "lazy dog " * 23, "a", "jumps over " * 11, "fox " * 29 + "jumps over"]
 
 
 def loaded(case):
