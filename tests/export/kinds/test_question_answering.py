@@ -240,7 +240,7 @@ def test_the_report_says_how_to_ask(question_case, capsys):
     )
     assert "n_best_answers string [B 6]" in printed
     assert "start, end: Unicode code points of the context; -1 for no answer\n" in printed
-    assert "\n  smallest TensorFlow Serving image: 2.12; of TensorFlow Text it needs " in printed
+    assert "\n  smallest TensorFlow Serving image: 2.13; of TensorFlow Text it needs " in printed
     assert 'model(["a question"], ["a context"])' in printed
     assert '--model_name=questions --question="a question" --context="a context"\n' in printed
 
