@@ -12,7 +12,14 @@ from export.kinds import table
 
 LABELS = ("zero", "one", "two")
 WINDOWS = {"long_texts": "windows", "max_windows": 3, "window_stride": 7}
-TEXTS = ["", "the quick fox", "lazy dog " * 23, "a", "jumps over " * 11, "fox " * 7 + "lazy jumps over " * 10]
+TEXTS = [
+    "",
+    "the quick fox",
+    "lazy dog " * 23,
+    "a",
+    "jumps over " * 11,
+    "fox " * 7 + "lazy jumps over " * 10,
+]
 
 
 def loaded(case):
