@@ -4,8 +4,8 @@
         [--model_dir=DIR | --hidden_size=768 --num_hidden_layers=12] [--keras_hub_python=PYTHON]
 
 PYTHON has torch, transformers, tokenizers, onnx, onnxruntime and ai-edge-litert.
-Run it with the extra `onnx` installed. Without a trained classifier a model with random weights is
-measured. Texts have 5 to 50 tokens with the special ones. A figure is the median of the rounds, in
+Run it with the extra `runtimes` installed. Without a trained classifier a model with random
+weights is measured. Texts have 5 to 50 tokens with the special ones. A figure is the median of the rounds, in
 CPU seconds of the process: milliseconds for a text alone, and texts per second in batches of 32.
 Differences and labels are those of transformers, on the same texts.
 """

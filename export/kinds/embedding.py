@@ -93,12 +93,10 @@ def signatures(
         def difference(outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
             return computer.difference(outputs, module.ids_of(rows), rows, names)
 
-        def feeds(rows: Sequence[Row]) -> dict[str, list[str]]:
-            columns = zip(module.inputs, zip(*rows, strict=True), strict=True)
-            return {name: list(column) for name, column in columns}
-
         return lambda: Signature(
-            function(lambda *inputs: answer(graph_rows(*inputs)), specs), feeds, difference
+            function(lambda *inputs: answer(graph_rows(*inputs)), specs),
+            module.texts_of,
+            difference,
         )
 
     return {

@@ -185,12 +185,13 @@ class ServingModule(tf.Module, abc.ABC):
         """Axes of the inputs of the ids signature."""
         return 2
 
-    def _text_signature(self) -> Signature:
-        def feeds(rows: Sequence[Row]) -> Feeds:
-            columns = zip(self.inputs, zip(*rows, strict=True), strict=True)
-            return {name: list(column) for name, column in columns}
+    def texts_of(self, rows: Sequence[Row]) -> Feeds:
+        """The inputs of the text signature for some rows."""
+        columns = zip(self.inputs, zip(*rows, strict=True), strict=True)
+        return {name: list(column) for name, column in columns}
 
-        return Signature(self._answer_texts, feeds, self.text_difference)
+    def _text_signature(self) -> Signature:
+        return Signature(self._answer_texts, self.texts_of, self.text_difference)
 
     def _ids_signature(self) -> Signature:
         specs = [
