@@ -5,9 +5,9 @@
 
 PYTHON has torch, transformers, tokenizers, onnx, onnxruntime and ai-edge-litert.
 Run it with the extra `runtimes` installed. Without a trained classifier a model with random
-weights is measured. Texts have 5 to 50 tokens with the special ones. A figure is the median of the rounds, in
-CPU seconds of the process: milliseconds for a text alone, and texts per second in batches of 32.
-Differences and labels are those of transformers, on the same texts.
+weights is measured. Texts have 5 to 50 tokens with the special ones. A figure is the median of
+the rounds, in CPU seconds of the process: milliseconds for a text alone, and texts per second in
+batches of 32. Differences and labels are those of transformers, on the same texts.
 """
 
 import dataclasses
