@@ -30,6 +30,14 @@ class Case:
         return self.served.directory
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same initial weights in every run, whichever test makes the model."""
+    import keras
+
+    keras.utils.set_random_seed(19)
+
+
 @pytest.fixture(scope="session")
 def model_directory(tmp_path_factory):
     """Makes a model directory without weights: `model_directory(kind, num_texts)`."""

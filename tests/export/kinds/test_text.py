@@ -57,7 +57,7 @@ def test_all_windows_of_long_texts_are_read(
     if kind == "multi_label":
         np.testing.assert_allclose(answer["probabilities"], 1 / (1 + np.exp(-want)), atol=1e-6)
         first = " ".join(TEXTS[5].split()[:29])  # as much as one window holds
-        assert np.abs(want[5] - python_logits(case, [[first]])[0]).max() > 1e-3
+        assert np.abs(want[5] - python_logits(case, [[first]])[0]).max() > 0.1
 
 
 def test_an_example_is_asked_by_the_names_of_the_texts(cases):
