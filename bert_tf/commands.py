@@ -147,10 +147,10 @@ COMMANDS = {
     ),
     "client": Command(
         "Ask a model on a server about texts.",
-        "serving.client:Client",
-        "serving.client:main",
+        "serving.client.command:Client",
+        "serving.client.command:main",
         arguments="[TEXT ...]",
-        help_notes="serving.client:notes",
+        help_notes="serving.client.command:notes",
     ),
 }
 

@@ -12,7 +12,7 @@ import uvicorn
 
 from bert_tf import invocation, progress
 from bert_tf.errors import InputError
-from serving import versions
+from serving.models import versions
 from serving.options import Server
 
 _BACKLOG = 2048  # connections that may wait to be accepted; uvicorn's default
@@ -30,17 +30,20 @@ def run(options: Server) -> None:
     Raises:
       InputError: no version to serve, it cannot be loaded, or the port is taken.
     """
-    number, path = versions.largest(options.model_base_path)
+    number, path = versions.largest(options.model_base_path or "")
     with _bound_socket(options.host, options.rest_api_port) as listener:
         print(f"Loading {options.model_name}, version {number}, from {path} ...", flush=True)
         # TensorFlow (4 s) loads only once the files are there and the port is free.
-        from serving import rest, servable, warmup
+        from serving.models import servable, warmup
+        from serving.rest_api import application as rest
 
         with progress.status("Loading the model"):
             served = warmup.load(options, number, path)
         num_threads = options.rest_api_num_threads or 4 * (os.cpu_count() or 1)
         with concurrent.futures.ThreadPoolExecutor(num_threads, "request") as executor:
-            application = rest.RestApplication(served, executor)
+            application = rest.RestApplication(
+                served, executor, options.rest_api_timeout_in_ms / 1000
+            )
             listener.listen(_BACKLOG)
             default = served.signatures.get(servable.DEFAULT_SIGNATURE)
             print("\n".join(_ready(options, default.inputs if default else ())), flush=True)

@@ -96,14 +96,14 @@ class Timer:
 
 def measure_sessions(options, paths, singles, batches):
     """One row for each form: latency alone, throughput in batches."""
-    from serving import servable, versions
+    from serving.models import servable, versions
 
     sessions = {form: servable.Servable(form, *versions.largest(p)) for form, p in paths.items()}
     timers = {(form, size): Timer() for form in sessions for size in (1, BATCH_SIZE)}
     work = [np.array(texts, object) for texts in (*([text] for text in singles), *batches)]
     for session in sessions.values():
         for texts in work:  # each new shape costs something once
-            session.predict("", {"text": texts})
+            session.run("", {"text": texts})
     for _ in range(options.rounds):
         for form, session in sessions.items():
             for texts in work:
@@ -124,8 +124,8 @@ def measure_sessions(options, paths, singles, batches):
 
 def difference(session, texts):
     """Largest difference of a logit between a text alone and in a batch."""
-    together = session.predict("", {"text": np.array(texts, object)})["logits"]
-    alone = [session.predict("", {"text": np.array([text], object)})["logits"] for text in texts]
+    together = session.run("", {"text": np.array(texts, object)})["logits"]
+    alone = [session.run("", {"text": np.array([text], object)})["logits"] for text in texts]
     return float(np.abs(np.concatenate(alone) - together).max())
 
 

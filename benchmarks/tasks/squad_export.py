@@ -25,7 +25,7 @@ from bert_tf.checkpoints.model_directory import ModelDirectory
 from bert_tf.flagging import REQUIRED, option
 from bert_tf.tasks import registry
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from serving import versions
+from serving.models import versions
 
 ROOT = pathlib.Path(__file__).parents[2]
 ANSWERS = ROOT / "benchmarks/tasks/squad_export_answers.py"

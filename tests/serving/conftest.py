@@ -60,6 +60,6 @@ def base_path(tmp_path_factory):
 @pytest.fixture(scope="session")
 def servable(base_path):
     """Version 7 of the model, loaded."""
-    from serving import servable
+    from serving.models import servable
 
     return servable.Servable("tiny", 7, str(base_path / "7"))

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from serving import client
+from serving.client import command as client
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -5,6 +5,7 @@ base <- corpus <- records;  text, corpus <- vocabulary
 base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- scripts
 training <- extraction;  training <- library, whose names bert_tf itself offers, loaded on first use
 bert_tf <- export <- serving
+serving: status <- models, monitoring <- execution <- methods <- rest_api, grpc_api <- server
 """
 
 import ast
@@ -34,6 +35,9 @@ TASKS = RECORDS | CHECKPOINTS | {"bert_tf.tasks"}
 TRAINING = TASKS | {"bert_tf.training"}
 EXTRACTION = TRAINING | {"bert_tf.extraction"}
 LIBRARY = TRAINING | {"bert_tf.library"}
+SERVED = {"bert_tf", "serving.options", "serving.status", "serving.models", "serving.monitoring"}
+EXECUTION = SERVED | {"serving.execution"}
+METHODS = EXECUTION | {"serving.methods"}
 
 # By package, the longest prefix of a module's name deciding: what it may see of our own, and of
 # other people's.
@@ -55,6 +59,13 @@ OURS = {
     "bert_tf.library": LIBRARY,
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
+    "serving.models": SERVED,
+    "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"},
+    "serving.execution": EXECUTION,
+    "serving.methods": METHODS,
+    "serving.rest_api": METHODS | {"serving.rest_api"},
+    "serving.grpc_api": METHODS | {"serving.grpc_api"},
+    "serving.client": {"bert_tf", "serving.client"},
     "script": {"bert_tf", "export"},
 }
 # What `bert_tf/__init__.py` alone may see: the names that it offers.
@@ -165,7 +176,7 @@ def violations(module, text):
         top = name.split(".")[0]
         if top in PACKAGES:
             # Of bert_tf itself, only a module that is named counts: bert_tf.x.y belongs to x.
-            package = ".".join(name.split(".")[:2]) if top == "bert_tf" else top
+            package = top if top == "export" else ".".join(name.split(".")[:2])
             allowed = package in ours or (top in ours and not module.startswith("bert_tf"))
         else:
             allowed = top in theirs or top in sys.stdlib_module_names
@@ -200,9 +211,10 @@ def test_a_module_imports_only_what_it_may(module):
         ("bert_tf.training.step.loop", "from export.version import write", "export.version.write"),
         ("bert_tf.training.step.loop", "from tests import reference", "tests"),
         ("bert_tf.training.step.loop", "import run_squad", "run_squad"),
-        ("export.version.write", "from serving import rest", "serving.rest"),
-        ("script.run_squad", "def main():\n  from serving import rest", "serving.rest"),
+        ("export.version.write", "from serving import rest_api", "serving.rest_api"),
+        ("script.run_squad", "def main():\n  from serving import rest_api", "serving.rest_api"),
         ("script.run_squad", "import numpy", "numpy"),
+        ("serving.models.servable", "from serving.methods import core", "serving.methods.core"),
     ],
 )
 def test_a_wrong_import_is_found(module, line, wrong):

@@ -17,7 +17,8 @@ from bert_tf.text.wordpiece import WordPieceTokenizer
 from export import savedmodel
 from export.kinds import checks, table
 from export.version import report, verify
-from serving import json_tensors, servable, warmup
+from serving.models import servable, warmup
+from serving.rest_api import json_tensors
 
 FOX = "The quick brown fox jumps over a lazy dog. "
 PAIRS = [
@@ -225,7 +226,7 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(question_case, to
     signature = loaded.signature("")
     document = {"instances": [{"question": q, "context": c} for q, c in PAIRS[:6]]}
     form, feeds = json_tensors.read(document, signature.inputs)
-    body = json_tensors.write(form, loaded.predict("", feeds), signature.outputs)
+    body = json_tensors.write(form, loaded.run("", feeds), signature.outputs)
     rows = json.loads(body)["predictions"]
     assert [row["answer"] for row in rows] == [x.decode() for x in together["answer"][:6]]
     assert [row["has_answer"] for row in rows] == together["has_answer"][:6].tolist()

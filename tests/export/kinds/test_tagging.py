@@ -18,7 +18,8 @@ from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.kinds import checks, table
 from export.kinds.module import Served
 from export.version import report, verify
-from serving import json_tensors, servable, warmup
+from serving.models import servable, warmup
+from serving.rest_api import json_tensors
 
 LABELS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
 FOX = "The quick brown fox jumps over a lazy dog. "
@@ -282,7 +283,7 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(case, together):
     assert warmup.run(loaded) == 6
     signature = loaded.signature("")
     form, feeds = json_tensors.read({"instances": [FOX, "dog"]}, signature.inputs)
-    body = json_tensors.write(form, loaded.predict("", feeds), signature.outputs)
+    body = json_tensors.write(form, loaded.run("", feeds), signature.outputs)
     rows = json.loads(body)["predictions"]
     assert rows[0]["words"] == words.of(FOX)
     assert rows[0]["tags"] == [tag.decode() for tag in together["tags"][0, :10]]

@@ -14,7 +14,7 @@ from bert_tf.examples import packing
 from bert_tf.examples.rows import encoder_inputs
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.version import write
-from serving import servable, warmup
+from serving.models import servable, warmup
 
 KINDS = [("classify", 1), ("classify", 2), ("regress", 2)]
 TEXTS = [

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from bert_tf.errors import InputError
-from serving import warmup
+from serving.models import warmup
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def model(servable, tmp_path):
             for log in logs:
                 writer.write(log.SerializeToString())
 
-    return types.SimpleNamespace(path=str(tmp_path), predict=servable.predict, write=write)
+    return types.SimpleNamespace(path=str(tmp_path), run=servable.run, write=write)
 
 
 def predict_log(signature_name, **feeds):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from serving.json_text import echo
-from serving.servable import TensorSpec
+from serving.models.servable import TensorSpec
+from serving.rest_api.json_text import echo
 from serving.status import Code, ServingError, invalid
 
 ROW = "row"

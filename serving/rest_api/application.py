@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from serving import json_tensors, json_text
-from serving.servable import Servable
+from serving.models.servable import Servable
+from serving.rest_api import json_tensors, json_text
 from serving.status import HTTP_STATUS, Code, ServingError, invalid
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -38,8 +38,9 @@ class RestApplication:
     Requests are decoded, run and encoded in `executor`, so the event loop never waits.
     """
 
-    def __init__(self, servable: Servable, executor: Executor) -> None:
+    def __init__(self, servable: Servable, executor: Executor, timeout_seconds: float) -> None:
         self._servable = servable
+        self._timeout_seconds = timeout_seconds
         self._executor = executor
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -134,7 +135,7 @@ class RestApplication:
         servable = self._find(name, version, label)
         signature = servable.signature(signature_name)
         form, feeds = json_tensors.read(document, signature.inputs)
-        tensors = servable.predict(signature_name, feeds)
+        tensors = servable.run(signature_name, feeds, (), self._timeout_seconds)
         return json_tensors.write(form, tensors, signature.outputs)
 
 

@@ -1,7 +1,7 @@
 """One version of a model: a SavedModel in a session, run by signature name."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from bert_tf.errors import InputError
 from serving.status import Code, ServingError, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
+Tensors = Mapping[str, np.ndarray]
 _TAGS = ["serve"]
 
 # TensorFlow Serving's names of the types where they differ from TensorFlow's.
@@ -68,7 +69,7 @@ class Signature:
 
 
 class Servable:
-    """A loaded SavedModel. `predict` may be called from several threads at once.
+    """A loaded SavedModel. `run` may be called from several threads at once.
 
     It is a version-1 session, not functions of `tf.saved_model.load`: a session scales better over
     threads, is fed by tensor name and runs only what is fetched.
@@ -87,7 +88,6 @@ class Servable:
         name: str,
         version: int,
         path: str,
-        timeout_in_ms: int = 30_000,
         intra_op: int = 0,
         inter_op: int = 0,
     ) -> None:
@@ -97,7 +97,6 @@ class Servable:
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=intra_op, inter_op_parallelism_threads=inter_op
         )
-        self._run_options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_in_ms)
         graph = tf.Graph()
         self._session = tf.compat.v1.Session(graph=graph, config=config)
         try:
@@ -125,14 +124,20 @@ class Servable:
             raise invalid(f"Failed to get input map for signature: {name}")
         return self.signatures[name]
 
-    def predict(
-        self, signature_name: str, feeds: Mapping[str, np.ndarray]
+    def run(
+        self,
+        signature_name: str,
+        feeds: Tensors,
+        outputs: Collection[str] = (),
+        timeout_seconds: float | None = None,
     ) -> dict[str, np.ndarray]:
         """Runs a signature.
 
         Args:
           signature_name: `""` for the default one.
           feeds: tensors by input name; strings are bytes in arrays of objects.
+          outputs: names of those wanted, all of them outputs of the signature; none: all.
+          timeout_seconds: None: no limit.
 
         Returns:
           Tensors by output name.
@@ -142,10 +147,14 @@ class Servable:
         """
         signature = self.signature(signature_name)
         _check_feeds(feeds, signature.inputs)
-        fetches = {name: spec.tensor for name, spec in signature.outputs.items()}
+        fetches = {name: signature.outputs[name].tensor for name in outputs or signature.outputs}
         by_tensor = {spec.tensor: feeds[name] for name, spec in signature.inputs.items()}
+        options = None
+        if timeout_seconds is not None:
+            milliseconds = max(1, round(timeout_seconds * 1000))
+            options = tf.compat.v1.RunOptions(timeout_in_ms=milliseconds)
         try:
-            return self._session.run(fetches, by_tensor, options=self._run_options)
+            return self._session.run(fetches, by_tensor, options=options)
         except tf.errors.OpError as error:
             raise ServingError(Code(error.error_code), _message(error)) from error
 
@@ -169,7 +178,7 @@ class Servable:
         }
 
 
-def _check_feeds(feeds: Mapping[str, np.ndarray], inputs: Mapping[str, TensorSpec]) -> None:
+def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
     """Checks names, types and shapes; the session's own message is not an answer for a client."""
     if feeds.keys() != inputs.keys():
         sent, wanted = (",".join(sorted(names)) for names in (feeds, inputs))

@@ -16,10 +16,10 @@ from typing import Any
 
 import requests
 
-from bert_tf import commands, invocation
+from bert_tf import invocation
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
-from serving import answers
+from serving.client import answers
 
 _SIGNATURE = "serving_default"
 # Inputs of a model of several texts, in their order: each has a flag.
@@ -319,7 +319,3 @@ def _line(options: Client, names: Sequence[str], row: Sequence[bytes], predictio
     inputs = {names[0]: first} | ({names[1]: others} if tuple(names) == _CHOICES else {})
     inputs |= {} if len(inputs) > 1 else dict(zip(names[1:], others, strict=True))
     return json.dumps(inputs | outputs, ensure_ascii=False)
-
-
-if __name__ == "__main__":
-    commands.run("client")

@@ -8,7 +8,7 @@ from absl import flags
 
 from bert_tf import flagging
 from bert_tf.errors import InputError
-from serving import client
+from serving.client import command as client
 
 URL = "http://localhost:8501"
 

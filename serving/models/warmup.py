@@ -17,8 +17,8 @@ from tensorflow_serving.apis import (
 
 from bert_tf import formatting
 from bert_tf.errors import InputError
+from serving.models.servable import Servable
 from serving.options import Server
-from serving.servable import Servable
 from serving.status import ServingError
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
@@ -35,7 +35,6 @@ def load(options: Server, version: int, path: str) -> Servable:
         options.model_name,
         version,
         path,
-        timeout_in_ms=options.rest_api_timeout_in_ms,
         intra_op=options.tensorflow_intra_op_parallelism,
         inter_op=options.tensorflow_inter_op_parallelism,
     )
@@ -102,6 +101,6 @@ def _run_record(servable: Servable, record: bytes, where: str) -> None:
     request = getattr(log, kind).request
     feeds = _FEEDS[kind](request)
     try:
-        servable.predict(request.model_spec.signature_name, feeds)
+        servable.run(request.model_spec.signature_name, feeds)
     except ServingError as error:
         raise InputError(f"{where} fails: {error}") from error

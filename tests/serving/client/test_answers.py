@@ -2,7 +2,7 @@
 
 import pytest
 
-from serving import answers
+from serving.client import answers
 
 
 def tagged(entities):

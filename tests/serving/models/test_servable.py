@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from serving import servable as servable_lib
+from serving.models import servable as servable_lib
 from serving.status import Code, ServingError
 
 
 def test_every_output_is_computed(servable):
     feeds = {"text": np.array([b"ab", b"cde"], object)}
-    answer = servable.predict("", feeds)
+    answer = servable.run("", feeds)
     assert list(answer) == ["length", "thirds", "upper"]
     np.testing.assert_array_equal(answer["length"], [2, 3])
 
@@ -18,7 +18,7 @@ def test_every_output_is_computed(servable):
 def test_threads_do_not_mix_answers(servable):
     def length(size):
         feeds = {"text": np.array([b"x" * size] * 3, object)}
-        return servable.predict("serving_default", feeds)["length"].tolist()
+        return servable.run("serving_default", feeds)["length"].tolist()
 
     with concurrent.futures.ThreadPoolExecutor(8) as executor:
         assert list(executor.map(length, range(40))) == [[size] * 3 for size in range(40)]
@@ -26,7 +26,7 @@ def test_threads_do_not_mix_answers(servable):
 
 def test_errors_in_the_graph_keep_their_code(servable):
     with pytest.raises(ServingError, match="Incompatible shapes") as raised:
-        servable.predict("divide", {"x": np.ones(2, np.float32), "y": np.ones(3, np.float32)})
+        servable.run("divide", {"x": np.ones(2, np.float32), "y": np.ones(3, np.float32)})
     assert raised.value.code == Code.INVALID_ARGUMENT
     assert raised.value.message.startswith("Incompatible shapes")
 
@@ -41,7 +41,7 @@ def test_errors_in_the_graph_keep_their_code(servable):
 )
 def test_what_does_not_fit_the_signature_is_an_invalid_argument(servable, feeds, message):
     with pytest.raises(ServingError, match=message) as raised:
-        servable.predict("", feeds)
+        servable.run("", feeds)
     assert raised.value.code == Code.INVALID_ARGUMENT
 
 

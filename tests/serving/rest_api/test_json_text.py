@@ -1,6 +1,6 @@
 import pytest
 
-from serving import json_text
+from serving.rest_api import json_text
 from serving.status import ServingError
 
 

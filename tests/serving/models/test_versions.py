@@ -1,7 +1,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from serving import versions
+from serving.models import versions
 
 
 def test_the_largest_number_wins_and_other_names_are_skipped(base_path):

@@ -4,7 +4,7 @@ import types
 import numpy as np
 import pytest
 
-from serving import json_tensors
+from serving.rest_api import json_tensors
 from serving.status import ServingError
 
 

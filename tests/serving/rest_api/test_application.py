@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from serving import rest
+from serving.rest_api import application as rest
 
 PREDICT = "/v1/models/tiny:predict"
 
@@ -16,7 +16,7 @@ PREDICT = "/v1/models/tiny:predict"
 @pytest.fixture(scope="module")
 def application(servable):
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        yield rest.RestApplication(servable, executor)
+        yield rest.RestApplication(servable, executor, 31.0)
 
 
 def ask(application, method, path, body=b"", headers=()):

@@ -1,0 +1,1 @@
+"""Clients of any server that speaks TensorFlow Serving's contract."""

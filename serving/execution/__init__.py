@@ -1,0 +1,1 @@
+"""How requests reach the session: each alone, or in batches of several clients' rows."""

@@ -1,0 +1,1 @@
+"""TensorFlow Serving's methods, whichever transport they are called by."""

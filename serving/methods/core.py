@@ -1,0 +1,74 @@
+"""What every method works with: models, a way to run them, and what an operator watches."""
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+
+from serving.models.servable import Servable, Tensors
+from serving.models.spec import ModelSpec, VersionStatus
+from serving.monitoring.metrics import Metrics
+
+
+class Models(Protocol):
+    """The models of a server. May be called from any thread."""
+
+    def lease(self, spec: ModelSpec) -> AbstractContextManager[Servable]:
+        """What answers a request; it is not unloaded before the context ends.
+
+        Raises:
+          ServingError: NOT_FOUND, or INVALID_ARGUMENT for a label.
+        """
+        ...
+
+    def statuses(self, name: str, version: int | None = None) -> Sequence[VersionStatus]:
+        """Newest version first.
+
+        Raises:
+          ServingError: NOT_FOUND.
+        """
+        ...
+
+
+class Runner(Protocol):
+    """Runs signatures, each request alone or in batches."""
+
+    async def run(
+        self,
+        servable: Servable,
+        signature_name: str,
+        feeds: Tensors,
+        outputs: Collection[str] = (),
+        timeout_seconds: float | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Runs a signature of a servable that the caller holds a lease of.
+
+        Args:
+          feeds: by input name; strings are bytes in arrays of objects.
+          outputs: names of those wanted; none: all.
+          timeout_seconds: None: no limit.
+
+        Returns:
+          Tensors by output name.
+
+        Raises:
+          ServingError: DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNAVAILABLE from waiting; else with
+            TensorFlow's code and message.
+        """
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Core:
+    """What the REST and the gRPC API share.
+
+    Attributes:
+      timeout_seconds: maximum time that a REST request may take in the runner.
+    """
+
+    models: Models
+    runner: Runner
+    metrics: Metrics
+    timeout_seconds: float

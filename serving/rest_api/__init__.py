@@ -1,0 +1,1 @@
+"""TensorFlow Serving's REST API as an ASGI application."""
