@@ -77,6 +77,7 @@ class Servable:
     Attributes:
       name: the model's name.
       path: the version's directory.
+      signature_defs: all signatures as the SavedModel has them, SignatureDef messages by name.
       signatures: those with inputs, by name.
 
     Raises:
@@ -104,7 +105,7 @@ class Servable:
                 meta_graph = tf.compat.v1.saved_model.loader.load(self._session, _TAGS, path)
         except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
             raise InputError(f"{path} cannot be loaded: {_message(error)}") from error
-        self._signature_defs = meta_graph.signature_def
+        self.signature_defs = meta_graph.signature_def
         self.signatures = {
             key: Signature.from_def(value)
             for key, value in meta_graph.signature_def.items()
@@ -118,7 +119,7 @@ class Servable:
           ServingError: INVALID_ARGUMENT; there is no such signature.
         """
         name = name or DEFAULT_SIGNATURE
-        if name not in self._signature_defs:
+        if name not in self.signature_defs:
             raise invalid(f'Serving signature name: "{name}" not found in signature def')
         if name not in self.signatures:
             raise invalid(f"Failed to get input map for signature: {name}")
@@ -166,7 +167,7 @@ class Servable:
                 always_print_fields_with_no_presence=True,
                 preserving_proto_field_name=True,
             )
-            for name, signature in sorted(self._signature_defs.items())
+            for name, signature in sorted(self.signature_defs.items())
         }
         return {
             "model_spec": {
