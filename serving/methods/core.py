@@ -32,7 +32,7 @@ class Models(Protocol):
         """
         ...
 
-    def reload(self, configs: Sequence[Any]) -> None:
+    def configure(self, configs: Sequence[Any]) -> None:
         """Replaces the configuration; returns once its models are available.
 
         Args:

@@ -21,7 +21,7 @@ async def reload(core: Core, configs: Sequence[Any]) -> None:
     """
     loop = asyncio.get_running_loop()
     # A thread of its own: loading takes long, and must not keep one from requests.
-    await loop.run_in_executor(None, core.models.reload, configs)
+    await loop.run_in_executor(None, core.models.configure, configs)
 
 
 def counters(metrics: Metrics, names: Sequence[str]) -> dict[str, int]:

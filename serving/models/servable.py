@@ -37,10 +37,9 @@ class TensorSpec:
     @classmethod
     def from_info(cls, info: Any) -> "TensorSpec":
         """From a TensorInfo."""
-        name = tf.as_dtype(info.dtype).name
         unknown = info.tensor_shape.unknown_rank
         shape = None if unknown else tuple(dim.size for dim in info.tensor_shape.dim)
-        return cls(info.name, _DTYPE_NAMES.get(name, name), shape)
+        return cls(info.name, _dtype_name(info.dtype), shape)
 
     def admits(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor of this shape may be fed."""
@@ -179,6 +178,12 @@ class Servable:
         }
 
 
+def _dtype_name(dtype: Any) -> str:
+    """What error messages call a type."""
+    name = tf.as_dtype(dtype).name
+    return _DTYPE_NAMES.get(name, name)
+
+
 def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
     """Checks names, types and shapes; the session's own message is not an answer for a client."""
     if feeds.keys() != inputs.keys():
@@ -192,7 +197,8 @@ def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
     for position, (name, spec) in enumerate(inputs.items()):
         if feeds[name].dtype != tf.as_dtype(spec.dtype).as_numpy_dtype:
             raise invalid(
-                f"Expects arg[{position}] to be {spec.dtype} but {feeds[name].dtype} is provided"
+                f"Expects arg[{position}] to be {spec.dtype} but "
+                f"{_dtype_name(feeds[name].dtype)} is provided"
             )
         if not spec.admits(feeds[name].shape):
             raise invalid(
