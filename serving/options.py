@@ -14,22 +14,90 @@ class ModelFlags:
         None, "Directory whose numeric sub-directories are versions of the model.", is_path=True
     )
     model_name: str = option("default", "Name of the model in URLs.")
+    model_config_file: str | None = option(
+        None,
+        "ModelServerConfig in text format: several models, version policies, labels. "
+        "--model_name and --model_base_path are then ignored.",
+        is_path=True,
+    )
+    model_config_file_poll_wait_seconds: int = option(
+        0, "Seconds between two looks at --model_config_file; 0: it is read once."
+    )
+    file_system_poll_wait_seconds: int = option(
+        1, "Seconds between two looks for new and removed versions; 0: one look at the start."
+    )
+    allow_version_labels_for_unavailable_models: bool = option(
+        False, "A new label may point at a version that is not loaded yet."
+    )
+    num_load_threads: int = option(0, "Versions loaded at once after the start; 0: one.")
+    num_unload_threads: int = option(0, "Versions unloaded at once; 0: one.")
+    max_num_load_retries: int = option(5, "How often a load that failed is tried again.")
+    load_retry_interval_micros: int = option(
+        60_000_000, "Microseconds between two tries; negative: none."
+    )
+    saved_model_tags: str = option(
+        "serve", "Tags of the graph to load from a SavedModel, separated by commas."
+    )
+    tensorflow_session_parallelism: int = option(
+        0, "Threads within an operation, and operations at once; 0: automatic."
+    )
     tensorflow_intra_op_parallelism: int = option(0, "Threads within an operation; 0: automatic.")
     tensorflow_inter_op_parallelism: int = option(0, "Operations at once; 0: automatic.")
     enable_model_warmup: bool = option(
         True, "Run the requests in assets.extra/tf_serving_warmup_requests before answering."
     )
+    num_request_iterations_for_warmup: int = option(
+        0, "How often each warm-up request is run; 0: once."
+    )
 
     def __post_init__(self) -> None:
+        if not self.model_config_file:
+            self._check_single_model()
+        for name in _NOT_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise InputError(f"--{name}={getattr(self, name)} must not be negative.")
+        if not all(self.saved_model_tags.split(",")):
+            raise InputError(
+                f"--saved_model_tags={self.saved_model_tags!r} has an empty tag; wanted: tags "
+                "separated by commas, such as serve."
+            )
+        separate = self.tensorflow_intra_op_parallelism and self.tensorflow_inter_op_parallelism
+        if separate and self.tensorflow_session_parallelism:
+            raise InputError(
+                "--tensorflow_session_parallelism sets both --tensorflow_intra_op_parallelism and "
+                "--tensorflow_inter_op_parallelism; give it alone, or the two others."
+            )
+
+    def _check_single_model(self) -> None:
         if not self.model_base_path:
             raise InputError(
-                "--model_base_path is missing; give the directory that holds the model's versions."
+                "--model_base_path is missing; give the directory that holds the model's versions, "
+                "or --model_config_file for several models."
             )
         if not self.model_name or set(self.model_name) & set("/:"):
             raise InputError(
                 f"--model_name={self.model_name!r} must not be empty or hold '/' or ':'; it is a "
                 "part of the URL."
             )
+
+    @property
+    def session_threads(self) -> tuple[int, int]:
+        """Threads within an operation, and operations at once; 0: automatic."""
+        separate = (self.tensorflow_intra_op_parallelism, self.tensorflow_inter_op_parallelism)
+        return separate if any(separate) else (self.tensorflow_session_parallelism,) * 2
+
+
+_NOT_NEGATIVE = (
+    "model_config_file_poll_wait_seconds",
+    "file_system_poll_wait_seconds",
+    "num_load_threads",
+    "num_unload_threads",
+    "max_num_load_retries",
+    "tensorflow_session_parallelism",
+    "tensorflow_intra_op_parallelism",
+    "tensorflow_inter_op_parallelism",
+    "num_request_iterations_for_warmup",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,9 +124,23 @@ class RestFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Server(ModelFlags, RestFlags):
+class RunFlags:
+    """How the process runs and ends."""
+
+    drain_seconds: int = option(
+        30, "(new) Maximum time for requests in progress after SIGTERM or Ctrl-C."
+    )
+
+    def __post_init__(self) -> None:
+        if self.drain_seconds < 0:
+            raise InputError(f"--drain_seconds={self.drain_seconds} must not be negative.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Server(ModelFlags, RestFlags, RunFlags):
     """Flags of the embedded server, by the part of it that reads them."""
 
     def __post_init__(self) -> None:
-        ModelFlags.__post_init__(self)
-        RestFlags.__post_init__(self)
+        for part in Server.__bases__:
+            if check := getattr(part, "__post_init__", None):
+                check(self)

@@ -101,6 +101,17 @@ class Metrics:
             f"{serving}request_example_counts", "model", buckets=_EXAMPLE_BUCKETS
         )
         self.request_example_count_total = Counter(f"{serving}request_example_count_total", "model")
+        self.model_warmup_latency = Histogram(
+            f"{serving}model_warmup_latency", "model_path", "status"
+        )
+        self.model_warmup_records_read = Counter(
+            f"{serving}model_warmup_records_read", "model_path", "status"
+        )
+        saved_model = ":tensorflow:cc:saved_model:"
+        self.load_attempt_count = Counter(
+            f"{saved_model}load_attempt_count", "model_path", "status"
+        )
+        self.load_latency = Counter(f"{saved_model}load_latency", "model_path")
 
     def page(self) -> str:
         """What Prometheus reads; a line for the type of each metric, then its series."""
