@@ -1,6 +1,7 @@
 """Flags of `python -m serving`, named as those of tensorflow_model_server where it has one."""
 
 import dataclasses
+import re
 
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
@@ -124,6 +125,57 @@ class RestFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class GrpcFlags:
+    """The gRPC API."""
+
+    port: int = option(8500, "Port of the gRPC API; 0: none.")
+    grpc_socket_path: str | None = option(
+        None, "Unix socket on which the gRPC API listens as well.", is_path=True
+    )
+    grpc_channel_arguments: str = option(
+        "", "Arguments of the gRPC server, such as grpc.max_connection_age_ms=2000, by commas."
+    )
+    grpc_max_threads: int | None = option(
+        None, "Maximum gRPC requests at once, others are RESOURCE_EXHAUSTED; default: no limit."
+    )
+    ssl_config_file: str | None = option(
+        None, "SSLConfig in text format: key and certificate of the gRPC API.", is_path=True
+    )
+    enable_grpc_healthcheck_service: bool = option(False, "Serve grpc.health.v1.Health.")
+    enable_serialization_as_tensor_content: bool = option(
+        False, "Predict over gRPC answers with tensor_content instead of typed fields."
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 2**16:
+            raise InputError(
+                f"--port={self.port} is not a port; give one from 1 to 65535, or 0 for no gRPC API."
+            )
+        if self.grpc_max_threads is not None and self.grpc_max_threads < 1:
+            raise InputError(f"--grpc_max_threads={self.grpc_max_threads} must be at least 1.")
+        self.channel_arguments()
+
+    def channel_arguments(self) -> dict[str, int | str]:
+        """What --grpc_channel_arguments says; a value is a number if it can be one of 32 bits.
+
+        Raises:
+          InputError: an entry is not NAME=VALUE.
+        """
+        arguments: dict[str, int | str] = {}
+        for entry in filter(None, self.grpc_channel_arguments.split(",")):
+            key, equals, value = entry.partition("=")
+            if not key or not equals:
+                raise InputError(
+                    f"--grpc_channel_arguments={self.grpc_channel_arguments}: {entry!r} is not "
+                    "NAME=VALUE; wanted: entries such as grpc.max_connection_age_ms=2000, "
+                    "separated by commas."
+                )
+            is_number = re.fullmatch(r"[+-]?[0-9]{1,10}", value) and abs(int(value)) < 2**31
+            arguments[key] = int(value) if is_number else value
+        return arguments
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFlags:
     """How the process runs and ends."""
 
@@ -137,7 +189,7 @@ class RunFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Server(ModelFlags, RestFlags, RunFlags):
+class Server(ModelFlags, RestFlags, GrpcFlags, RunFlags):
     """Flags of the embedded server, by the part of it that reads them."""
 
     def __post_init__(self) -> None:

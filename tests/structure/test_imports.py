@@ -64,7 +64,7 @@ OURS = {
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
     "serving.rest_api": METHODS | {"serving.rest_api"},
-    "serving.grpc_api": METHODS | {"serving.grpc_api"},
+    "serving.grpc_api": METHODS | {"serving.grpc_api", "serving.text_protos"},
     "serving.client": {"bert_tf", "serving.client"},
     "script": {"bert_tf", "export"},
 }
@@ -132,6 +132,8 @@ THEIRS = {
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
+    "serving.grpc_api": {"google", "grpc", "numpy", "tensorflow", "tensorflow_serving"},
+    "serving.grpc_api.server": {"grpc", "grpc_health"},
     "script": set(),
 }
 
