@@ -125,6 +125,41 @@ class RestFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class BatchingFlags:
+    """Requests of several clients computed together."""
+
+    enable_batching: bool = option(False, "Merge requests of several clients into batches.")
+    batching_parameters_file: str | None = option(
+        None,
+        "BatchingParameters in protobuf's text format; default: each at its own default.",
+        is_path=True,
+    )
+    enable_per_model_batching_parameters: bool = option(
+        False,
+        "Read batching_params.pbtxt of each version instead; of --batching_parameters_file, "
+        "num_batch_threads alone counts then.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.batching_parameters_file and not self.enable_batching:
+            raise InputError(
+                f"--batching_parameters_file={self.batching_parameters_file} is set without "
+                "--enable_batching; add that flag, or leave the file out."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MonitoringFlags:
+    """What an operator watches."""
+
+    monitoring_config_file: str | None = option(
+        None,
+        "MonitoringConfig in protobuf's text format, which turns on the page for Prometheus.",
+        is_path=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class GrpcFlags:
     """The gRPC API."""
 
@@ -189,7 +224,7 @@ class RunFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Server(ModelFlags, RestFlags, GrpcFlags, RunFlags):
+class Server(ModelFlags, RestFlags, GrpcFlags, BatchingFlags, MonitoringFlags, RunFlags):
     """Flags of the embedded server, by the part of it that reads them."""
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ TRAINING = TASKS | {"bert_tf.training"}
 EXTRACTION = TRAINING | {"bert_tf.extraction"}
 LIBRARY = TRAINING | {"bert_tf.library"}
 SERVED = {"bert_tf", "serving.options", "serving.status", "serving.models", "serving.monitoring"}
+SERVED |= {"serving.text_protos"}
 EXECUTION = SERVED | {"serving.execution"}
 METHODS = EXECUTION | {"serving.methods"}
 
@@ -60,7 +61,8 @@ OURS = {
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
     "serving.models": SERVED,
-    "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"},
+    "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"}
+    | {"serving.text_protos"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
     "serving.rest_api": METHODS | {"serving.rest_api"},
