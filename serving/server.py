@@ -17,7 +17,7 @@ import uvloop
 from bert_tf import invocation, progress
 from bert_tf.errors import InputError
 from serving import ports
-from serving.models import config, config_file, versions
+from serving.models import config, config_file, lean_tensorflow, versions
 from serving.models.manager import Load, ModelManager
 from serving.models.spec import ModelSpec
 from serving.monitoring.metrics import Metrics
@@ -80,7 +80,8 @@ def _check_base_paths(options: Server, configs: Sequence[config.ModelConfig]) ->
 
 def _load(options: Server, metrics: Metrics) -> Load:
     def load(name: str, version: int, path: str) -> Any:
-        # TensorFlow (4 s) loads only once the files are there and the ports are free.
+        # TensorFlow (2 s) loads only once the files are there and the ports are free.
+        lean_tensorflow.install()
         from serving.models import loading
 
         return loading.ServableLoader(options, metrics)(name, version, path)
@@ -124,7 +125,7 @@ def _serve(
     listeners: Mapping[str, socket.socket],
 ) -> None:
     """Answers requests until a signal."""
-    # These load TensorFlow, which is there by now.
+    lean_tensorflow.install()  # it is there by now, unless there is no model yet
     from serving.execution.direct import DirectRunner
     from serving.methods.core import Core
 
