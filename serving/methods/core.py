@@ -3,13 +3,14 @@
 import dataclasses
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from serving.models.servable import Servable, Tensors
 from serving.models.spec import ModelSpec, VersionStatus
 from serving.monitoring.metrics import Metrics
+from serving.status import invalid
 
 
 class Models(Protocol):
@@ -28,6 +29,17 @@ class Models(Protocol):
 
         Raises:
           ServingError: NOT_FOUND.
+        """
+        ...
+
+    def configure(self, configs: Sequence[Any]) -> None:
+        """Replaces the configuration; returns once its models are available.
+
+        Args:
+          configs: ModelConfig messages.
+
+        Raises:
+          ServingError: the configuration is refused, or a model cannot be loaded.
         """
         ...
 
@@ -72,3 +84,13 @@ class Core:
     runner: Runner
     metrics: Metrics
     timeout_seconds: float
+
+    def lease(self, spec: ModelSpec) -> AbstractContextManager[Servable]:
+        """What answers a request; see `Models.lease`.
+
+        Raises:
+          ServingError: INVALID_ARGUMENT, there is no name; else as `Models.lease`.
+        """
+        if not spec.name:
+            raise invalid("ModelSpec has no name specified.")
+        return self.models.lease(spec)

@@ -37,10 +37,9 @@ class TensorSpec:
     @classmethod
     def from_info(cls, info: Any) -> "TensorSpec":
         """From a TensorInfo."""
-        name = tf.as_dtype(info.dtype).name
         unknown = info.tensor_shape.unknown_rank
         shape = None if unknown else tuple(dim.size for dim in info.tensor_shape.dim)
-        return cls(info.name, _DTYPE_NAMES.get(name, name), shape)
+        return cls(info.name, _dtype_name(info.dtype), shape)
 
     def admits(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor of this shape may be fed."""
@@ -77,6 +76,7 @@ class Servable:
     Attributes:
       name: the model's name.
       path: the version's directory.
+      signature_defs: all signatures as the SavedModel has them, SignatureDef messages by name.
       signatures: those with inputs, by name.
 
     Raises:
@@ -104,7 +104,7 @@ class Servable:
                 meta_graph = tf.compat.v1.saved_model.loader.load(self._session, _TAGS, path)
         except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
             raise InputError(f"{path} cannot be loaded: {_message(error)}") from error
-        self._signature_defs = meta_graph.signature_def
+        self.signature_defs = meta_graph.signature_def
         self.signatures = {
             key: Signature.from_def(value)
             for key, value in meta_graph.signature_def.items()
@@ -118,7 +118,7 @@ class Servable:
           ServingError: INVALID_ARGUMENT; there is no such signature.
         """
         name = name or DEFAULT_SIGNATURE
-        if name not in self._signature_defs:
+        if name not in self.signature_defs:
             raise invalid(f'Serving signature name: "{name}" not found in signature def')
         if name not in self.signatures:
             raise invalid(f"Failed to get input map for signature: {name}")
@@ -166,7 +166,7 @@ class Servable:
                 always_print_fields_with_no_presence=True,
                 preserving_proto_field_name=True,
             )
-            for name, signature in sorted(self._signature_defs.items())
+            for name, signature in sorted(self.signature_defs.items())
         }
         return {
             "model_spec": {
@@ -176,6 +176,12 @@ class Servable:
             },
             "metadata": {"signature_def": {"signature_def": signatures}},
         }
+
+
+def _dtype_name(dtype: Any) -> str:
+    """What error messages call a type."""
+    name = tf.as_dtype(dtype).name
+    return _DTYPE_NAMES.get(name, name)
 
 
 def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
@@ -191,7 +197,8 @@ def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
     for position, (name, spec) in enumerate(inputs.items()):
         if feeds[name].dtype != tf.as_dtype(spec.dtype).as_numpy_dtype:
             raise invalid(
-                f"Expects arg[{position}] to be {spec.dtype} but {feeds[name].dtype} is provided"
+                f"Expects arg[{position}] to be {spec.dtype} but "
+                f"{_dtype_name(feeds[name].dtype)} is provided"
             )
         if not spec.admits(feeds[name].shape):
             raise invalid(

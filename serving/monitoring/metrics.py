@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 # Microseconds: 10 * 1.8 ** i, TensorFlow Serving's buckets of request latencies.
 LATENCY_BUCKETS = tuple(10 * 1.8**power for power in range(33))
+_EXAMPLE_BUCKETS = tuple(float(2**power) for power in range(15))
 
 
 class Counter:
@@ -27,6 +28,11 @@ class Counter:
     def value(self, *label_values: str) -> float:
         """The number of these labels."""
         return self._values.get(label_values, 0)
+
+    def total(self) -> float:
+        """The sum over all labels."""
+        with self._lock:
+            return sum(self._values.values())
 
     def lines(self) -> Iterator[str]:
         """The series, in Prometheus' text format."""
@@ -91,6 +97,10 @@ class Metrics:
         self.runtime_latency = Histogram(
             f"{serving}runtime_latency", "model_name", "API", "runtime"
         )
+        self.request_example_counts = Histogram(
+            f"{serving}request_example_counts", "model", buckets=_EXAMPLE_BUCKETS
+        )
+        self.request_example_count_total = Counter(f"{serving}request_example_count_total", "model")
 
     def page(self) -> str:
         """What Prometheus reads; a line for the type of each metric, then its series."""

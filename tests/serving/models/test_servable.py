@@ -36,7 +36,7 @@ def test_errors_in_the_graph_keep_their_code(servable):
     [
         ({}, r"input size does not match signature: 0!=1 len\({}\) != len\({text}\). "),
         ({"text": np.zeros((2, 1), object)}, r"Input text has shape \[2, 1\], expected \[-1\]"),
-        ({"text": np.zeros(2, np.float32)}, r"Expects arg\[0\] to be string but float32 is "),
+        ({"text": np.zeros(2, np.float32)}, r"Expects arg\[0\] to be string but float is provided"),
     ],
 )
 def test_what_does_not_fit_the_signature_is_an_invalid_argument(servable, feeds, message):
