@@ -73,7 +73,7 @@ class _Finder:
 
             def load_quietly(module: ModuleType) -> None:
                 del loader.exec_module  # the method of the class is back
-                with self._status(), _quiet() if name == "tensorflow" else _NOTHING:
+                with self._status(), without_logs() if name == "tensorflow" else _NOTHING:
                     load(module)
 
             loader.exec_module = load_quietly  # type: ignore[method-assign]
@@ -93,7 +93,7 @@ def _finders() -> list[_Finder]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def without_logs() -> Iterator[None]:
     """Drops the C++ log lines that the level hides; where that cannot be done, shows all."""
     level = os.environ.setdefault(_VARIABLE, _DEFAULT_LEVEL)
     is_frozen = getattr(sys, "frozen", False)  # then there is no interpreter to run the filter

@@ -1,19 +1,25 @@
 """Runs each request alone, in a pool of threads."""
 
 import asyncio
+import time
 from collections.abc import Collection
 from concurrent.futures import Executor
 
 import numpy as np
 
 from serving.models.servable import Servable, Tensors
+from serving.monitoring.metrics import Metrics
 
 
 class DirectRunner:
-    """A `Runner` without batching: the session runs in a thread of `executor`."""
+    """A `Runner` without batching: the session runs in a thread of `executor`.
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    Args:
+      metrics: where runs are counted; None: nowhere.
+    """
+
+    def __init__(self, executor: Executor, metrics: Metrics | None = None) -> None:
+        self._executor, self._metrics = executor, metrics
 
     async def run(
         self,
@@ -26,5 +32,20 @@ class DirectRunner:
         """See `serving.methods.core.Runner`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._executor, servable.run, signature_name, feeds, outputs, timeout_seconds
+            self._executor, self._run, servable, signature_name, feeds, outputs, timeout_seconds
         )
+
+    def _run(
+        self,
+        servable: Servable,
+        signature_name: str,
+        feeds: Tensors,
+        outputs: Collection[str],
+        timeout_seconds: float | None,
+    ) -> dict[str, np.ndarray]:
+        start = time.perf_counter()
+        try:
+            return servable.run(signature_name, feeds, outputs, timeout_seconds)
+        finally:
+            if self._metrics:
+                self._metrics.count_graph_run(time.perf_counter() - start)

@@ -1,20 +1,26 @@
 """One version of a model: a SavedModel in a session, run by signature name."""
 
+import contextlib
+import ctypes
 import dataclasses
+import gc
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the operations of the in-graph tokenizer
 from google.protobuf import json_format
 
-from bert_tf.errors import InputError
+from serving.models import text_operations
+from serving.models.versions import SAVED_MODEL_FILE
 from serving.status import Code, ServingError, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
 Tensors = Mapping[str, np.ndarray]
-_TAGS = ["serve"]
+
+# What TensorFlow raises for a SavedModel that it cannot load.
+_LOAD_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, OSError)
 
 # TensorFlow Serving's names of the types where they differ from TensorFlow's.
 _DTYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
@@ -51,20 +57,40 @@ class TensorSpec:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """Inputs and outputs of a signature by name, in order of names."""
+    """Inputs and outputs of a signature by name, in order of names.
+
+    Attributes:
+      defaults: what is fed for inputs that a request leaves out.
+    """
 
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]
+    defaults: Tensors = dataclasses.field(default_factory=dict)
 
     @classmethod
     def from_def(cls, signature: Any) -> "Signature":
         """From a SignatureDef."""
-        return cls(
-            *(
-                {name: TensorSpec.from_info(infos[name]) for name in sorted(infos)}
-                for infos in (signature.inputs, signature.outputs)
-            )
+        inputs, outputs = (
+            {name: TensorSpec.from_info(infos[name]) for name in sorted(infos)}
+            for infos in (signature.inputs, signature.outputs)
         )
+        defaults = {name: tf.make_ndarray(each) for name, each in signature.defaults.items()}
+        return cls(inputs, outputs, defaults)
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionSettings:
+    """How SavedModels are loaded.
+
+    Attributes:
+      tags: of the graph in the SavedModel.
+      intra_op: threads within an operation; 0: automatic.
+      inter_op: operations at once; 0: automatic.
+    """
+
+    tags: tuple[str, ...] = ("serve",)
+    intra_op: int = 0
+    inter_op: int = 0
 
 
 class Servable:
@@ -80,32 +106,42 @@ class Servable:
       signatures: those with inputs, by name.
 
     Raises:
-      InputError: TensorFlow cannot load the SavedModel.
+      ServingError: TensorFlow cannot load the SavedModel.
     """
 
     def __init__(
-        self,
-        name: str,
-        version: int,
-        path: str,
-        intra_op: int = 0,
-        inter_op: int = 0,
+        self, name: str, version: int, path: str, settings: SessionSettings = SessionSettings()
     ) -> None:
         self.name = name
         self.version = version
         self.path = path
+        if not os.path.isfile(os.path.join(path, SAVED_MODEL_FILE)):
+            raise ServingError(
+                Code.NOT_FOUND,
+                f"Could not find SavedModel .pb at supplied export directory path: {path}. Check "
+                "that the directory exists and that you have the right permissions for accessing "
+                "it.",
+            )
+        text_operations.register()
         config = tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=intra_op, inter_op_parallelism_threads=inter_op
+            intra_op_parallelism_threads=settings.intra_op,
+            inter_op_parallelism_threads=settings.inter_op,
         )
+        tf.get_logger().setLevel("ERROR")  # version-1 loading warns that it is version 1
         graph = tf.Graph()
         self._session = tf.compat.v1.Session(graph=graph, config=config)
         try:
             with graph.as_default():
-                meta_graph = tf.compat.v1.saved_model.loader.load(self._session, _TAGS, path)
-        except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
-            raise InputError(f"{path} cannot be loaded: {_message(error)}") from error
+                meta_graph = tf.compat.v1.saved_model.loader.load(
+                    self._session, list(settings.tags), path
+                )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, _LOAD_ERRORS):
+                raise _load_error(error) from error
+            raise
         self.signature_defs = meta_graph.signature_def
-        self.signatures = {
+        self.signatures: dict[str, Signature] = {
             key: Signature.from_def(value)
             for key, value in meta_graph.signature_def.items()
             if value.inputs
@@ -135,7 +171,8 @@ class Servable:
 
         Args:
           signature_name: `""` for the default one.
-          feeds: tensors by input name; strings are bytes in arrays of objects.
+          feeds: tensors by input name; strings are bytes in arrays of objects. Inputs with a
+            default may be left out.
           outputs: names of those wanted, all of them outputs of the signature; none: all.
           timeout_seconds: None: no limit.
 
@@ -146,6 +183,7 @@ class Servable:
           ServingError: with TensorFlow's code and message.
         """
         signature = self.signature(signature_name)
+        feeds = {**signature.defaults, **feeds}
         _check_feeds(feeds, signature.inputs)
         fetches = {name: signature.outputs[name].tensor for name in outputs or signature.outputs}
         by_tensor = {spec.tensor: feeds[name] for name, spec in signature.inputs.items()}
@@ -157,6 +195,14 @@ class Servable:
             return self._session.run(fetches, by_tensor, options=options)
         except tf.errors.OpError as error:
             raise ServingError(Code(error.error_code), _message(error)) from error
+
+    def close(self) -> None:
+        """Gives the memory back. Nothing may run, and nothing may be run any more."""
+        self._session.close()
+        del self._session
+        gc.collect()  # graph and operations point at each other
+        with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
     def metadata(self) -> dict[str, Any]:
         """The metadata answer, which is the value of its JSON."""
@@ -205,6 +251,11 @@ def _check_feeds(feeds: Tensors, inputs: Mapping[str, TensorSpec]) -> None:
                 f"Input {name} has shape {list(feeds[name].shape)}, "
                 f"expected {list(spec.shape or ())} (-1: any size)"
             )
+
+
+def _load_error(error: Exception) -> ServingError:
+    code = Code(error.error_code) if isinstance(error, tf.errors.OpError) else Code.INVALID_ARGUMENT
+    return ServingError(code, _message(error))
 
 
 def _message(error: Exception) -> str:

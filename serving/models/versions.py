@@ -6,17 +6,47 @@ from bert_tf.errors import InputError
 
 SAVED_MODEL_FILE = "saved_model.pb"
 
+_MAX_VERSION = 2**63 - 1
+Stamp = frozenset[tuple[str, int, int]]
 
-def largest(base_path: str) -> tuple[int, str]:
-    """Finds the version to serve.
 
-    Returns:
-      (number, path) of the largest version.
+def on_disk(base_path: str) -> dict[int, str]:
+    """From the number of each version to its path.
+
+    Names that are no numbers are passed over: an export in progress has one. Of two names for one
+    number, such as 1 and 01, the last one in the order of text counts, as in TensorFlow Serving.
+
+    Raises:
+      OSError: the base path cannot be read.
+    """
+    names = [name for name in sorted(os.listdir(base_path)) if name.isascii() and name.isdigit()]
+    found = {int(name): os.path.join(base_path, name) for name in names}
+    return {number: path for number, path in found.items() if number <= _MAX_VERSION}
+
+
+def stamp(path: str) -> Stamp:
+    """Sizes and times of the files that a load reads: when they change, it may end otherwise."""
+    entries = []
+    for folder in (path, os.path.join(path, "variables")):
+        try:
+            with os.scandir(folder) as found:
+                for entry in found:
+                    state = entry.stat()
+                    entries.append((entry.path, state.st_size, state.st_mtime_ns))
+        except OSError:
+            continue  # it is not there, or leaves just now
+    return frozenset(entries)
+
+
+def require(base_path: str, what: str) -> None:
+    """Checks, at the start of a server, that there is a version to load.
+
+    Args:
+      what: names the base path in the message.
 
     Raises:
       InputError: there is none; the message says what is there instead.
     """
-    what = f"--model_base_path={base_path}"
     if not os.path.isdir(base_path):
         raise InputError(
             f"{what} is not a directory. Wanted: the directory that holds the "
@@ -30,18 +60,9 @@ def largest(base_path: str) -> tuple[int, str]:
             f"directory above it, {os.path.dirname(os.path.abspath(base_path))}, where every "
             "version has a number as its name."
         )
-    numbered = {int(name): name for name in names if name.isascii() and name.isdigit()}
-    if not numbered:
+    if not on_disk(base_path):
         raise InputError(
             f"{what} has no version, a sub-directory whose name is a number. It "
             f"holds: {', '.join(names[:8]) or 'nothing'}. `python -m export.savedmodel "
             f"--export_dir={base_path}` writes one."
         )
-    number = max(numbered)
-    path = os.path.join(base_path, numbered[number])
-    if not os.path.isfile(os.path.join(path, SAVED_MODEL_FILE)):
-        raise InputError(
-            f"{path}, the largest version under {what}, has no {SAVED_MODEL_FILE}, so "
-            "it is not a SavedModel. Remove it, or export the model again."
-        )
-    return number, path

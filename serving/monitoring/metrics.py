@@ -5,9 +5,11 @@ import itertools
 import threading
 from collections.abc import Iterator
 
-# Microseconds: 10 * 1.8 ** i, TensorFlow Serving's buckets of request latencies.
+# TensorFlow Serving's buckets: of latencies in microseconds, of time in a queue, and of sizes.
 LATENCY_BUCKETS = tuple(10 * 1.8**power for power in range(33))
-_EXAMPLE_BUCKETS = tuple(float(2**power) for power in range(15))
+_QUEUING_BUCKETS = tuple(100 * 1.2**power for power in range(52))
+_BATCH_SIZE_BUCKETS = tuple(2.0**power for power in range(14))
+_EXAMPLE_BUCKETS = tuple(2.0**power for power in range(15))
 
 
 class Counter:
@@ -86,7 +88,11 @@ def _escaped(value: str) -> str:
 
 
 class Metrics:
-    """Everything that a server counts."""
+    """Everything that a server counts, under the names of tensorflow_model_server.
+
+    Attributes are named after the end of their metric's name. Latencies are in microseconds.
+    Statuses are names of codes, such as `OK`, but those of warm-ups are whole messages.
+    """
 
     def __init__(self) -> None:
         serving = ":tensorflow:serving:"
@@ -101,6 +107,40 @@ class Metrics:
             f"{serving}request_example_counts", "model", buckets=_EXAMPLE_BUCKETS
         )
         self.request_example_count_total = Counter(f"{serving}request_example_count_total", "model")
+        self.model_warmup_latency = Histogram(
+            f"{serving}model_warmup_latency", "model_path", "status"
+        )
+        self.model_warmup_records_read = Counter(
+            f"{serving}model_warmup_records_read", "model_path", "status"
+        )
+        self.request_log_count = Counter(f"{serving}request_log_count", "model_name", "status_code")
+        batching = f"{serving}batching_session:"
+        self.batching_queuing_latency = Histogram(
+            f"{batching}queuing_latency", "thread_pool_name", buckets=_QUEUING_BUCKETS
+        )
+        self.batching_wrapped_run_count = Counter(f"{batching}wrapped_run_count")
+        self.batching_padding_size = Histogram(
+            f"{batching}padding_size", "execution_batch_size", buckets=_BATCH_SIZE_BUCKETS
+        )
+        self.batching_input_batch_size = Histogram(
+            f"{batching}input_batch_size", buckets=_BATCH_SIZE_BUCKETS
+        )
+        self.batching_processed_batch_size = Histogram(
+            f"{batching}processed_batch_size", buckets=_BATCH_SIZE_BUCKETS
+        )
+        saved_model = ":tensorflow:cc:saved_model:"
+        self.load_attempt_count = Counter(
+            f"{saved_model}load_attempt_count", "model_path", "status"
+        )
+        self.load_latency = Counter(f"{saved_model}load_latency", "model_path")
+        core = ":tensorflow:core:"
+        self.graph_runs = Counter(f"{core}graph_runs")
+        self.graph_run_time_usecs = Counter(f"{core}graph_run_time_usecs")
+
+    def count_graph_run(self, seconds: float) -> None:
+        """Counts a run of a session, failed ones too."""
+        self.graph_runs.add()
+        self.graph_run_time_usecs.add(amount=round(1e6 * seconds))
 
     def page(self) -> str:
         """What Prometheus reads; a line for the type of each metric, then its series."""

@@ -36,6 +36,7 @@ TRAINING = TASKS | {"bert_tf.training"}
 EXTRACTION = TRAINING | {"bert_tf.extraction"}
 LIBRARY = TRAINING | {"bert_tf.library"}
 SERVED = {"bert_tf", "serving.options", "serving.status", "serving.models", "serving.monitoring"}
+SERVED |= {"serving.text_protos"}
 EXECUTION = SERVED | {"serving.execution"}
 METHODS = EXECUTION | {"serving.methods"}
 
@@ -60,11 +61,12 @@ OURS = {
     "export": {"bert_tf", "export"},
     "serving": {"bert_tf", "export", "serving"},
     "serving.models": SERVED,
-    "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"},
+    "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"}
+    | {"serving.text_protos"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
     "serving.rest_api": METHODS | {"serving.rest_api"},
-    "serving.grpc_api": METHODS | {"serving.grpc_api"},
+    "serving.grpc_api": METHODS | {"serving.grpc_api", "serving.text_protos"},
     "serving.client": {"bert_tf", "serving.client"},
     "script": {"bert_tf", "export"},
 }
@@ -132,6 +134,8 @@ THEIRS = {
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
+    "serving.grpc_api": {"google", "grpc", "numpy", "tensorflow", "tensorflow_serving"},
+    "serving.grpc_api.server": {"grpc", "grpc_health"},
     "script": set(),
 }
 

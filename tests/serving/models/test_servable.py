@@ -2,8 +2,9 @@ import concurrent.futures
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
 
-from bert_tf.errors import InputError
 from serving.models import servable as servable_lib
 from serving.status import Code, ServingError
 
@@ -45,7 +46,25 @@ def test_what_does_not_fit_the_signature_is_an_invalid_argument(servable, feeds,
     assert raised.value.code == Code.INVALID_ARGUMENT
 
 
-def test_a_damaged_model_is_an_input_error(tmp_path):
+def test_what_cannot_be_loaded_has_a_code(tmp_path, base_path):
+    def refusal(path, *settings):
+        with pytest.raises(ServingError) as raised:
+            servable_lib.Servable("m", 1, str(path), *settings)
+        return raised.value.code, raised.value.message
+
+    code, message = refusal(tmp_path)
+    assert code == Code.NOT_FOUND and "Could not find SavedModel .pb" in message
     (tmp_path / "saved_model.pb").write_bytes(b"damaged")
-    with pytest.raises(InputError, match="cannot be loaded"):
-        servable_lib.Servable("m", 1, str(tmp_path))
+    assert refusal(tmp_path)[0] == Code.INVALID_ARGUMENT
+    settings = servable_lib.SessionSettings(("serve", "gpu"))
+    assert "could not be found in SavedModel" in refusal(base_path / "7", settings)[1]
+
+
+def test_inputs_with_a_default_may_be_left_out():
+    signature = meta_graph_pb2.SignatureDef()
+    for name in ("text", "threshold"):
+        signature.inputs[name].CopyFrom(meta_graph_pb2.TensorInfo(name=f"{name}:0", dtype=1))
+    signature.defaults["threshold"].CopyFrom(tf.make_tensor_proto(0.5))
+    made = servable_lib.Signature.from_def(signature)
+    assert list(made.inputs) == ["text", "threshold"]
+    assert made.defaults == {"threshold": np.float32(0.5)}
