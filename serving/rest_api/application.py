@@ -1,183 +1,154 @@
-"""The REST API as an ASGI application: paths, verbs, status codes and bodies."""
+"""The REST API as an ASGI application: verbs, status codes, headers and bodies."""
 
 import asyncio
-import json
+import contextlib
+import dataclasses
 import logging
 import re
-import urllib.parse
-import zlib
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from serving.models.servable import Servable
-from serving.rest_api import json_tensors, json_text
-from serving.status import HTTP_STATUS, Code, ServingError, invalid
+from serving.methods.core import Core
+from serving.rest_api import json_text
+from serving.rest_api.api import RestApi
+from serving.rest_api.bodies import BodyReceiver, ClientGoneError, Receive
+from serving.rest_api.limits import Limits, RequestTooLargeError
+from serving.status import HTTP_STATUS, ServingError
 
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Scope = Mapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
+Page = Callable[[Scope, Receive, Send], Awaitable[None]]
+_Header = tuple[bytes, bytes]
 
-_PREDICTION = re.compile(
-    r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?:(classify|regress|predict)",
-    re.IGNORECASE | re.ASCII,
+_JSON = (b"content-type", b"application/json")
+_HTML = (b"content-type", b"text/html")
+_TEXT = (b"content-type", b"text/plain")
+_CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-methods", b"POST, GET"),
+    (b"access-control-allow-headers", b"Content-Type"),
 )
-_STATUS = re.compile(
-    r"/v1/models(?:/([^/:]+))?(?:/versions/(\d+)|/labels/([^/:]+))?(?:/(metadata))?",
-    re.IGNORECASE | re.ASCII,
-)
-_MAX_INFLATED_BYTES = 100 * 2**20
+_CLOSE = (b"connection", b"close")
 _NOT_FOUND_PAGE = (
     b"<html><head><title>404 Not Found</title></head>"
     b"<body><h1>Not Found</h1><p>The API is under /v1/models/.</p></body></html>"
 )
+_INTERNAL = "Internal error; the server's log has the details."
+_TOO_LARGE = 413
+_DISCARD_SECONDS = 10  # for a client that goes on sending a body that was refused
+
+
+@dataclasses.dataclass(frozen=True)
+class RestOptions:
+    """How the API is offered.
+
+    Attributes:
+      limits: on requests.
+      cors: whether pages of other sites may call the API.
+      metrics_path: where Prometheus finds the metrics; None: nowhere.
+    """
+
+    limits: Limits
+    cors: bool = False
+    metrics_path: str | None = None
 
 
 class RestApplication:
-    """ASGI application that answers for one version of one model.
+    """ASGI application: TensorFlow Serving's REST API under /v1/, the metrics, and a page.
 
-    Requests are decoded, run and encoded in `executor`, so the event loop never waits.
+    Requests are read and written in the event loop where that takes no more than a few
+    milliseconds; larger and broken ones are read by another process.
+
+    Args:
+      page: ASGI application for every path that is not under /v1/ nor that of the metrics; None:
+        there is nothing.
     """
 
-    def __init__(self, servable: Servable, executor: Executor, timeout_seconds: float) -> None:
-        self._servable = servable
-        self._timeout_seconds = timeout_seconds
-        self._executor = executor
+    def __init__(self, core: Core, options: RestOptions, page: Page | None = None) -> None:
+        self._metrics = core.metrics
+        self._metrics_path = options.metrics_path
+        self._page = page
+        self._api = RestApi(core, options.limits)
+        self._receiver = BodyReceiver(options.limits)
+        self._cors = _CORS if options.cors else ()
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    def close(self) -> None:
+        """Ends the processes that were started for large bodies."""
+        self._api.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         if scope["type"] != "http":
             raise RuntimeError(f"No support for ASGI scope {scope['type']!r}.")
-        body = await _read_body(receive)
-        if body is None:
-            return  # the client went away
-        method = scope["method"]
-        headers = dict(scope["headers"])
         path = scope.get("raw_path", scope["path"].encode()).decode("utf-8", "replace")
-        if not path.lower().startswith("/v1/"):
-            await _send(send, 404, _NOT_FOUND_PAGE, b"text/html")
-        elif method == "OPTIONS":
-            allowed = re.search(rb"https?://", headers.get(b"origin", b""))
-            await _send(send, 200 if allowed else 400, b"")
+        is_api = path[:4].lower() == "/v1/"
+        if path == self._metrics_path:
+            await _send(send, scope, 200, (_TEXT,), [self._metrics.page().encode()])
+        elif is_api and scope["method"] == "OPTIONS":
+            origin = dict(scope["headers"]).get(b"origin", b"")
+            await _send(send, scope, 200 if re.search(rb"https?://", origin) else 400, self._cors)
+        elif is_api:
+            await self._answer(path, scope, receive, send)
+        elif self._page:
+            await self._page(scope, receive, send)
         else:
-            gzipped = b"gzip" in headers.get(b"content-encoding", b"")
-            loop = asyncio.get_running_loop()
-            status, answer = await loop.run_in_executor(
-                self._executor, self._answer, method, path, body, gzipped
-            )
-            await _send(send, status, answer)
+            await _send(send, scope, 404, (_HTML,), [_NOT_FOUND_PAGE])
 
-    def _answer(self, method: str, path: str, body: bytes, gzipped: bool) -> tuple[int, bytes]:
+    async def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = (_JSON, *self._cors)
         try:
-            return 200, self._dispatch(method, path, _inflate(body) if gzipped else body)
+            body = await self._receiver.receive(dict(scope["headers"]), receive)
+            try:
+                parts = await self._api.answer(scope["method"], path, body)
+            finally:
+                body.close()
+            status = 200
+        except ClientGoneError:
+            return
+        except RequestTooLargeError as error:
+            parts = [json_text.error_body(error.message)]
+            await _send(send, scope, _TOO_LARGE, (*headers, _CLOSE), parts, receive)
+            return
         except ServingError as error:
-            return HTTP_STATUS[error.code], json_text.error_body(error.message)
+            status, parts = HTTP_STATUS[error.code], [json_text.error_body(error.message)]
         except Exception:
-            logging.exception("%s %s failed", method, path)
-            return 500, json_text.error_body("Internal error; the server's log has the details.")
-
-    def _dispatch(self, method: str, path: str, body: bytes) -> bytes:
-        pattern = {"POST": _PREDICTION, "GET": _STATUS}.get(method)
-        match = pattern and pattern.fullmatch(path)
-        if not match:
-            raise invalid(f"Malformed request: {method} {path}")
-        version, action = _version(match[2]), match[4]
-        name, label = (part and urllib.parse.unquote(part) for part in (match[1], match[3]))
-        if method == "GET":
-            if not name:
-                raise invalid("Missing model name in request.")
-            # The pattern takes any case, but only lower case means something; see below too.
-            if action == "metadata":
-                return _dump(self._find(name, version, label).metadata())
-            return _dump(self._status(name, version))  # the same for every label
-        if action == "predict":
-            return self._predict(name, version, label, body)
-        if action in ("classify", "regress"):
-            raise ServingError(
-                Code.UNIMPLEMENTED, f"{action} is not supported by this server; use predict"
-            )
-        raise invalid(f"Malformed request: {method} {path}")
-
-    def _serves(self, name: str, version: int | None) -> bool:
-        return name == self._servable.name and version in (None, self._servable.version)
-
-    def _find(self, name: str, version: int | None, label: str | None) -> Servable:
-        """What answers a request by version, by label, or without one.
-
-        Raises:
-          ServingError: NOT_FOUND, or INVALID_ARGUMENT for a label; this server has none.
-        """
-        if label is not None:
-            raise invalid(f"Unrecognized servable version label: {label}")
-        if not self._serves(name, version):
-            wanted = f"Latest({name})" if version is None else f"Specific({name}, {version})"
-            raise ServingError(Code.NOT_FOUND, f"Servable not found for request: {wanted}")
-        return self._servable
-
-    def _status(self, name: str, version: int | None) -> dict[str, Any]:
-        """The status answer.
-
-        Raises:
-          ServingError: NOT_FOUND.
-        """
-        if not self._serves(name, version):
-            which = "any versions" if version is None else f"version {version}"
-            raise ServingError(Code.NOT_FOUND, f"Could not find {which} of model {name}")
-        entry = {
-            "version": str(self._servable.version),
-            "state": "AVAILABLE",  # it is loaded before the server listens
-            "status": {"error_code": Code.OK.name, "error_message": ""},
-        }
-        return {"model_version_status": [entry]}
-
-    def _predict(self, name: str, version: int | None, label: str | None, body: bytes) -> bytes:
-        document = json_text.parse(body)
-        signature_name = json_tensors.signature_name(document)
-        servable = self._find(name, version, label)
-        signature = servable.signature(signature_name)
-        form, feeds = json_tensors.read(document, signature.inputs)
-        tensors = servable.run(signature_name, feeds, (), self._timeout_seconds)
-        return json_tensors.write(form, tensors, signature.outputs)
-
-
-def _version(text: str | None) -> int | None:
-    """The version that a path names, if any."""
-    if text is None:
-        return None
-    digits = text.lstrip("0") or "0"
-    if len(digits) > 19 or int(digits) >= 2**63:
-        raise invalid(f"Failed to convert version: {text} to numeric.")
-    return int(digits)
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    """The whole body, or None if the client has gone."""
-    parts = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-def _inflate(body: bytes) -> bytes:
-    """Uncompressed bytes; what does not inflate, or becomes too large, counts as empty."""
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        inflated = inflater.decompress(body, _MAX_INFLATED_BYTES)
-    except zlib.error:
-        return b""
-    return inflated if inflater.eof else b""
+            logging.exception("%s %s failed", scope["method"], path)
+            status, parts = 500, [json_text.error_body(_INTERNAL)]
+        await _send(send, scope, status, headers, parts)
 
 
 async def _send(
-    send: Send, status: int, body: bytes, content_type: bytes = b"application/json"
+    send: Send,
+    scope: Scope,
+    status: int,
+    headers: Iterable[_Header],
+    parts: Sequence[bytes] = (),
+    unread: Receive | None = None,
 ) -> None:
-    headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    """Sends an answer.
+
+    Args:
+      unread: what the client may still be sending. A connection that is closed with bytes unread is
+        reset, and the client may lose the answer, so they are read and thrown away for a while.
+    """
+    length = (b"content-length", str(sum(map(len, parts))).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    if scope["method"] == "HEAD":
+        parts = ()
+    more = unread is not None
+    for part in parts[:-1]:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    last = parts[-1] if parts else b""
+    await send({"type": "http.response.body", "body": last, "more_body": more})
+    if unread:
+        await _discard(unread)
+        await send({"type": "http.response.body", "body": b""})
 
 
-def _dump(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, indent=1, ensure_ascii=False).encode()
+async def _discard(receive: Receive) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return

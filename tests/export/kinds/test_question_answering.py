@@ -18,7 +18,7 @@ from export import savedmodel
 from export.kinds import checks, table
 from export.version import report, verify
 from serving.models import servable, warmup
-from serving.rest_api import json_tensors
+from serving.rest_api import json_reading, json_writing
 
 FOX = "The quick brown fox jumps over a lazy dog. "
 PAIRS = [
@@ -225,8 +225,10 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(question_case, to
     assert warmup.run(loaded) == 4
     signature = loaded.signature("")
     document = {"instances": [{"question": q, "context": c} for q, c in PAIRS[:6]]}
-    form, feeds = json_tensors.read(document, signature.inputs)
-    body = json_tensors.write(form, loaded.run("", feeds), signature.outputs)
+    inputs = {name: spec.dtype for name, spec in signature.inputs.items()}
+    form, feeds = json_reading.read(document, inputs, 2**20)
+    answer = loaded.run("", feeds)
+    body = b"".join(json_writing.prediction(form, answer, signature.outputs))
     rows = json.loads(body)["predictions"]
     assert [row["answer"] for row in rows] == [x.decode() for x in together["answer"][:6]]
     assert [row["has_answer"] for row in rows] == together["has_answer"][:6].tolist()

@@ -19,7 +19,7 @@ from export.kinds import checks, table
 from export.kinds.module import Served
 from export.version import report, verify
 from serving.models import servable, warmup
-from serving.rest_api import json_tensors
+from serving.rest_api import json_reading, json_writing
 
 LABELS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
 FOX = "The quick brown fox jumps over a lazy dog. "
@@ -282,8 +282,10 @@ def test_the_server_answers_rows_and_runs_the_warm_up_requests(case, together):
     loaded = servable.Servable("tags", 1, case.exported.path)
     assert warmup.run(loaded) == 6
     signature = loaded.signature("")
-    form, feeds = json_tensors.read({"instances": [FOX, "dog"]}, signature.inputs)
-    body = json_tensors.write(form, loaded.run("", feeds), signature.outputs)
+    inputs = {name: spec.dtype for name, spec in signature.inputs.items()}
+    form, feeds = json_reading.read({"instances": [FOX, "dog"]}, inputs, 2**20)
+    answer = loaded.run("", feeds)
+    body = b"".join(json_writing.prediction(form, answer, signature.outputs))
     rows = json.loads(body)["predictions"]
     assert rows[0]["words"] == words.of(FOX)
     assert rows[0]["tags"] == [tag.decode() for tag in together["tags"][0, :10]]
