@@ -129,6 +129,11 @@ class Client:
         spec = self._methods.spec("", version, label)
         return self._run(self._methods.wait_until_ready(spec), timeout_seconds)
 
+    def exchange(self, exchange: Exchange[T], timeout_seconds: float | None = None) -> T:
+        """The result of a request that was made without this client."""
+        (result,) = self._run(_alone(exchange), timeout_seconds)
+        return result
+
     def close(self) -> None:
         """Closes the connections; calls in progress fail."""
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -191,6 +196,10 @@ class Client:
                 seconds = retrying.pause(self._settings.retry, attempt, error, deadline)
             time.sleep(seconds)
         raise AssertionError("The loop has no end.")
+
+
+def _alone(exchange: Exchange[T]) -> Plan[list[T]]:
+    return (yield Burst([exchange]))
 
 
 def _result(future: concurrent.futures.Future[T], deadline: Deadline) -> T:

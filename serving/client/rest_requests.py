@@ -40,13 +40,25 @@ class RestRequests:
 
     def classify(self, spec: ModelSpec, features: Arrays) -> Exchange[list[Scored]]:
         """See `Api`."""
-        body = {"examples": _examples(features)}
-        return Exchange(f"{_path(spec)}:classify", _body(spec, body), _read_classes)
+        return self.classify_examples(spec, _examples(features))
 
     def regress(self, spec: ModelSpec, features: Arrays) -> Exchange[list[float]]:
         """See `Api`."""
-        body = {"examples": _examples(features)}
-        return Exchange(f"{_path(spec)}:regress", _body(spec, body), _read_results)
+        return self.regress_examples(spec, _examples(features))
+
+    def classify_examples(
+        self, spec: ModelSpec, examples: list[dict[str, Any]]
+    ) -> Exchange[list[Scored]]:
+        """Asks for labels of examples, each a dict from feature to value."""
+        body = _body(spec, {"examples": examples})
+        return Exchange(f"{_path(spec)}:classify", body, _read_classes)
+
+    def regress_examples(
+        self, spec: ModelSpec, examples: list[dict[str, Any]]
+    ) -> Exchange[list[float]]:
+        """Asks for a number for each example."""
+        body = _body(spec, {"examples": examples})
+        return Exchange(f"{_path(spec)}:regress", body, _read_results)
 
     def metadata(self, spec: ModelSpec) -> Exchange[Metadata]:
         """See `Api`."""
@@ -144,10 +156,12 @@ class _NotFinite:
 
 
 def _nested(values: Any) -> Any:
-    return [_nested(each) for each in values] if isinstance(values, np.ndarray) else _text(values)
+    return (
+        [_nested(each) for each in values] if isinstance(values, np.ndarray) else json_text(values)
+    )
 
 
-def _text(text: str | bytes) -> str | dict[str, str]:
+def json_text(text: str | bytes) -> str | dict[str, str]:
     """A string as JSON has it; in base64 if it is not UTF-8."""
     try:
         return text_bytes(text).decode()

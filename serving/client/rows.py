@@ -103,3 +103,29 @@ def columns(names: Sequence[str], batch: Sequence[Sequence[bytes]]) -> dict[str,
         "context": [row[0] for row in batch],
         "choices": [[*row[1:], *[b""] * (most - len(row))] for row in batch],
     }
+
+
+def from_lines(
+    lines: Sequence[bytes], names: Sequence[str], batch_size: int
+) -> list[dict[str, list]]:
+    """The inputs of requests for the rows of --input_file; blank lines are passed over.
+
+    The last request is filled up with the first rows, so that all have `batch_size` rows.
+
+    Raises:
+      InputError: there are no rows, or one has too few or too many texts.
+    """
+    texts = [line.split(b"\t") if len(names) > 1 else [line] for line in lines if line.strip()]
+    if not texts:
+        raise InputError("The file of --input_file has no rows.")
+    for number, row in enumerate(texts, 1):
+        has_choices = tuple(names) == CHOICES and len(row) > 1
+        if len(row) != len(names) and not has_choices:
+            raise InputError(
+                f"Row {number} of --input_file holds {len(row)} texts; the model takes "
+                f"{len(names)}: {', '.join(names)}, with tabs between them."
+            )
+    batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
+    while len(batches[-1]) < batch_size:
+        batches[-1] += texts[: batch_size - len(batches[-1])]
+    return [columns(names, batch) for batch in batches]

@@ -49,6 +49,15 @@ def cast(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
         raise invalid(f"{what} is of type {dtype}; {array.dtype} was given.") from None
 
 
+def numpy_type(dtype: str) -> np.dtype:
+    """The type of arrays that `read` gives for a type of tensor, such as "DT_INT32".
+
+    Raises:
+      ServingError: INVALID_ARGUMENT; it is not supported.
+    """
+    return np.dtype(np.float32 if dtype == "DT_BFLOAT16" else _kind(dtype)[0])
+
+
 def write(array: np.ndarray, message: Any, dtype: str | None = None) -> None:
     """Fills a TensorProto with an array, in the type that `cast` gave it or in its own.
 

@@ -77,7 +77,7 @@ def _inputs(options: LoadTest, metadata: Metadata) -> list[dict[str, Any]]:
         raise InputError(
             f"--input_file={options.input_file} cannot be read: {error.strerror}."
         ) from None
-    return traffic.from_lines(lines, rows.in_order(signature.inputs), options.batch_size)
+    return rows.from_lines(lines, rows.in_order(signature.inputs), options.batch_size)
 
 
 def _load(options: LoadTest, metadata: Metadata, made: list[dict[str, Any]]) -> Load:

@@ -1,4 +1,4 @@
-"""What a load test sends: rows of a file, or made up for the inputs of a signature."""
+"""What a load test sends if it is given no file: rows made up for the inputs of a signature."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bert_tf.errors import InputError
-from serving.client import rows
 from serving.client.results import TensorInfo
 
 _NUM_REQUESTS = 64  # made-up ones; they are sent in turns
@@ -17,30 +16,6 @@ _WORDS = (
     "all during into school time may years more most only over city some world where later up"
 ).split()
 _NUMBERS = {"DT_FLOAT": 0.5, "DT_DOUBLE": 0.5, "DT_HALF": 0.5, "DT_BFLOAT16": 0.5, "DT_BOOL": True}
-
-
-def from_lines(lines: Sequence[bytes], names: Sequence[str], batch_size: int) -> list[dict]:
-    """The inputs of requests with the rows of a file; blank lines are passed over.
-
-    The last request is filled up with the first rows, so that all have `batch_size` rows.
-
-    Raises:
-      InputError: there are no rows, or one has too few or too many texts.
-    """
-    texts = [line.split(b"\t") if len(names) > 1 else [line] for line in lines if line.strip()]
-    if not texts:
-        raise InputError("The file of --input_file has no rows.")
-    for number, row in enumerate(texts, 1):
-        has_choices = tuple(names) == rows.CHOICES and len(row) > 1
-        if len(row) != len(names) and not has_choices:
-            raise InputError(
-                f"Row {number} of --input_file holds {len(row)} texts; the model takes "
-                f"{len(names)}: {', '.join(names)}, with tabs between them."
-            )
-    batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
-    while len(batches[-1]) < batch_size:
-        batches[-1] += texts[: batch_size - len(batches[-1])]
-    return [rows.columns(names, batch) for batch in batches]
 
 
 def made_up(

@@ -6,6 +6,7 @@ base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- s
 training <- extraction;  training <- library, whose names bert_tf itself offers, loaded on first use
 bert_tf <- export <- serving
 serving: status <- models, monitoring <- execution <- methods <- rest_api, grpc_api <- server
+status <- client <- loadtest, parity
 """
 
 import ast
@@ -38,6 +39,8 @@ LIBRARY = TRAINING | {"bert_tf.library"}
 SERVED = {"bert_tf", "serving.options", "serving.status", "serving.models", "serving.monitoring"}
 EXECUTION = SERVED | {"serving.execution"}
 METHODS = EXECUTION | {"serving.methods"}
+# Of the server's models, only how a request names one.
+CLIENT = {"bert_tf", "serving.status", "serving.models", "serving.client"}
 
 # By package, the longest prefix of a module's name deciding: what it may see of our own, and of
 # other people's.
@@ -65,7 +68,9 @@ OURS = {
     "serving.methods": METHODS,
     "serving.rest_api": METHODS | {"serving.rest_api"},
     "serving.grpc_api": METHODS | {"serving.grpc_api"},
-    "serving.client": {"bert_tf", "serving.client"},
+    "serving.client": CLIENT,
+    "serving.loadtest": CLIENT | {"serving.loadtest"},
+    "serving.parity": CLIENT | {"serving.parity"},
     "script": {"bert_tf", "export"},
 }
 # What `bert_tf/__init__.py` alone may see: the names that it offers.
@@ -132,6 +137,16 @@ THEIRS = {
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
+    "serving.client": {"numpy"},
+    "serving.client.grpc_clients": {"grpc"},
+    "serving.client.messages": {"google"},
+    "serving.client.rest": {"httpx2", "requests"},
+    "serving.client.rest_requests": {"numpy", "orjson"},
+    "serving.loadtest": {"numpy"},
+    "serving.loadtest.connections": {"grpc", "httptools"},
+    "serving.loadtest.worker": {"uvloop"},
+    "serving.parity": {"numpy"},
+    "serving.parity.records": {"google", "google_crc32c", "numpy"},
     "script": set(),
 }
 
