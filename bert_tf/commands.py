@@ -152,6 +152,16 @@ COMMANDS = {
         arguments="[TEXT ...]",
         help_notes="serving.client.command:notes",
     ),
+    "loadtest": Command(
+        "Measure throughput and latency of a model on a server.",
+        "serving.loadtest.options:LoadTest",
+        "serving.loadtest.command:main",
+    ),
+    "parity": Command(
+        "Compare answers of a server with recorded ones.",
+        "serving.parity.options:Parity",
+        "serving.parity.command:main",
+    ),
 }
 
 
