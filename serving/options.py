@@ -56,7 +56,16 @@ class RestFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Server(ModelFlags, RestFlags):
+class PageFlags:
+    """The page at `/`."""
+
+    enable_page: bool = option(
+        True, "(new) Answer / with a page on which the models can be tried in a browser."
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Server(ModelFlags, RestFlags, PageFlags):
     """Flags of the embedded server, by the part of it that reads them."""
 
     def __post_init__(self) -> None:

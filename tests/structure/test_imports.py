@@ -63,9 +63,11 @@ OURS = {
     "serving.monitoring": {"bert_tf", "serving.options", "serving.status", "serving.monitoring"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
-    "serving.rest_api": METHODS | {"serving.rest_api"},
+    "serving.page": {"serving.page"},
+    "serving.rest_api": METHODS | {"serving.page", "serving.rest_api"},
     "serving.grpc_api": METHODS | {"serving.grpc_api"},
     "serving.client": {"bert_tf", "serving.client"},
+    "serving.deployment": {"bert_tf", "export", "serving.deployment"},
     "script": {"bert_tf", "export"},
 }
 # What `bert_tf/__init__.py` alone may see: the names that it offers.
@@ -132,6 +134,9 @@ THEIRS = {
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
+    "serving.page": set(),
+    "serving.deployment": {"google", "tensorflow", "tensorflow_serving"},
+    "serving.deployment.files": {"jinja2"},
     "script": set(),
 }
 
