@@ -1,6 +1,6 @@
 """The page as an ASGI application: `/`, its assets, and the names of the models.
 
-TensorFlow Serving has nothing outside of `/v1/` but its monitoring page, so no client of it asks for
+TensorFlow Serving has nothing outside of `/v1/` but its monitoring page: no client of it asks for
 these paths.
 """
 

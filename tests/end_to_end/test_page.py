@@ -40,8 +40,8 @@ TAGGED = {
     **{"words": [], "tags": [], "starts": [], "ends": [], "scores": []},
     "entities": ["Zürich", "Ada", ""],
     "entity_types": ["LOC", "PER", ""],
-    "entity_starts": [5, 14, -1],
-    "entity_ends": [11, 17, -1],
+    "entity_starts": [5, 13, -1],
+    "entity_ends": [11, 16, -1],
     "entity_scores": [0.9, 0.8, 0.0],
 }
 SPANNED = {
@@ -84,11 +84,13 @@ MODELS = {
             "probabilities": [[0.6, 0.3], [0.5, 0.1], [0.0, 0.0]],
         },
     ),
-    "vectors": one(TEXT, {"embedding": (float, 2)}, [3.0, 4.0], [4.0, 3.0], [-4.0, 3.0], [0.0, 0]),
+    "vectors": one(TEXT, {"embedding": (float, 2)}, [3.0, 4.0], [4.0, 3.0], [-3.0, -4.0], [0.0, 0]),
     "examples": {
         "signatures": {
             "serving_default": signature(TEXT, LABELS),
-            "classify": signature({"inputs": (str, 1)}, {"classes": (str, 2), "scores": (float, 2)}),
+            "classify": signature(
+                {"inputs": (str, 1)}, {"classes": (str, 2), "scores": (float, 2)}
+            ),
         },
         "answer": {"results": [[["no", 0.25], ["yes", 0.75]]]},
     },
@@ -245,7 +247,7 @@ def test_every_mask_has_its_tokens(opened, server):
 def test_vectors_are_compared(opened, server):
     browser = opened("vectors")
     ask(browser, server)
-    want = ["1.00", "0.96", "-0.28", "0.00"]
+    want = ["1.00", "0.96", "-1.00", "0.00"]
     assert browser.texts(".matrix tbody tr:first-child td") == want
     assert browser.texts(".matrix tbody th") == ["Text 1", "Text 2", "Text 3", "Text 4"]
 
@@ -326,13 +328,38 @@ def test_a_phone_shows_it_without_scrolling_sideways(opened, server, model):
         browser.devtools("Emulation.clearDeviceMetricsOverride")
 
 
-def test_colours_can_be_chosen_and_contrast_is_enough(opened):
-    browser = opened("topics")
-    colours = set()
+# Of each visible text: its colour, and the nearest ground that is not transparent.
+COLOURS = """
+const grounds = (node) => {
+  const colour = getComputedStyle(node).backgroundColor;
+  return colour === 'rgba(0, 0, 0, 0)' ? grounds(node.parentElement) : colour;
+};
+return [...document.querySelectorAll('h1, label, button, select, textarea, th, td, mark, p, span')]
+  .filter((node) => node.checkVisibility() && node.innerText?.trim())
+  .map((node) => [getComputedStyle(node).color, grounds(node)]);
+"""
+
+
+def luminance(colour):
+    """As WCAG 2 defines it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_colours_can_be_chosen_and_their_contrast_is_enough(opened, server):
+    browser = opened("ner")
+    write(browser, "#text-1", "🚀 in Zürich: Ada.")
+    ask(browser, server)
+    grounds = set()
     for _ in range(3):
         browser.click("#theme")
-        colours.add(browser.run("return getComputedStyle(document.body).backgroundColor"))
-    assert len(colours) == 2
+        pairs = browser.run(COLOURS)
+        grounds |= {ground for _, ground in pairs}
+        for pair in {tuple(pair) for pair in pairs}:
+            low, high = sorted(map(luminance, pair))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, pair
+    assert len(pairs) > 20 and len(grounds) >= 8
 
 
 def test_a_server_that_is_gone_is_said(server, browser):
