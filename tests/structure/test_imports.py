@@ -135,7 +135,7 @@ THEIRS = {
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "serving.page": set(),
-    "serving.deployment": {"google", "tensorflow", "tensorflow_serving"},
+    "serving.deployment": set(),
     "serving.deployment.files": {"jinja2"},
     "script": set(),
 }
