@@ -39,7 +39,11 @@ def running(directory):
         ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:
-        port = next(filter(None, (re.search(r"successfully on port (\d+)", line) for line in process.stdout)))
+        port = next(
+            filter(
+                None, (re.search(r"successfully on port (\d+)", line) for line in process.stdout)
+            )
+        )
         url = f"http://127.0.0.1:{port[1]}/session"
         made = _value(requests.post(url, json={"capabilities": {"alwaysMatch": wanted}}))
         browser = Browser(f"{url}/{made['sessionId']}")
