@@ -145,12 +145,27 @@ COMMANDS = {
         "serving.options:Server",
         "serving.server:run",
     ),
+    "deploy": Command(
+        "Write what Docker and Kubernetes need for TensorFlow Serving.",
+        "serving.deployment.options:Deploy",
+        "serving.deployment.command:main",
+    ),
     "client": Command(
         "Ask a model on a server about texts.",
         "serving.client.command:Client",
         "serving.client.command:main",
         arguments="[TEXT ...]",
         help_notes="serving.client.command:notes",
+    ),
+    "loadtest": Command(
+        "Measure throughput and latency of a model on a server.",
+        "serving.loadtest.options:LoadTest",
+        "serving.loadtest.command:main",
+    ),
+    "parity": Command(
+        "Compare answers of a server with recorded ones.",
+        "serving.parity.options:Parity",
+        "serving.parity.command:main",
     ),
 }
 

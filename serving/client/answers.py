@@ -24,6 +24,11 @@ def shown(prediction: Any, texts: Sequence[str], top_k: int) -> str:
     return json.dumps(prediction, ensure_ascii=False)
 
 
+def is_known(prediction: Mapping[str, Any]) -> bool:
+    """Whether the names of the outputs tell the kind of model."""
+    return any(prediction.keys() >= set(names) for names in _SHOW)
+
+
 def _labels(prediction: Mapping[str, Any], texts: Sequence[str], top_k: int) -> str:
     """Every label with its probability; exports of version 0.1.0 name only the best one."""
     if "labels" not in prediction:

@@ -164,13 +164,20 @@ class BatchingRunner:
         self._num_free -= 1
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self._executor, queue.compute, shares)
-        done.add_done_callback(functools.partial(self._end, shares))
+        done.add_done_callback(functools.partial(self._end, queue, shares))
 
-    def _end(self, shares: Sequence[Share], done: asyncio.Future[list[Answer | Exception]]) -> None:
+    def _end(
+        self,
+        queue: Queue,
+        shares: Sequence[Share],
+        done: asyncio.Future[list[Answer | Exception]],
+    ) -> None:
         self._num_free += 1
-        self._dispatch()  # first, so that the thread goes on while answers are sent
+        queue.end(time.monotonic())
         for share, answer in zip(shares, done.result(), strict=True):
             share.task.deliver(share.begin, answer)
+        # Behind the requests that have their answers now, which are no longer open then.
+        asyncio.get_running_loop().call_soon(self._dispatch)
 
 
 @dataclasses.dataclass

@@ -89,6 +89,7 @@ class Queue:
         self.compute = compute
         self.num_waiting_rows = 0
         self._tasks: collections.deque[Task] = collections.deque()
+        self._last_end = 0.0
         self.num_open = 0
         self._most_open = _RecentMaximum()
 
@@ -144,14 +145,21 @@ class Queue:
         """When a batch may begin; requests must be waiting.
 
         A batch begins at once if it is full, or if as many requests are open as were at any one
-        time lately: then nobody is known who could join it. So a single client never waits.
+        time lately: then nobody is known who could join it, and a single client never waits.
+        Otherwise it waits for company since its first request came, or since a batch before it
+        ended, whose clients are about to come back: without that, the few requests that came
+        while that batch was computed would go alone.
         """
         first = self._tasks[0].arrival
         if self.num_waiting_rows >= self.parameters.capacity:
             return first
         if self.num_open >= self._most_open.value(now):
             return first
-        return first + self.parameters.batch_timeout_micros * 1e-6
+        return max(first, self._last_end) + self.parameters.batch_timeout_micros * 1e-6
+
+    def end(self, now: float) -> None:
+        """Says that a batch was computed."""
+        self._last_end = now
 
     def take(self) -> list[Share]:
         """The rows of the next batch, in the order in which they came."""

@@ -6,6 +6,7 @@ base <- modeling <- checkpoints;  records, checkpoints <- tasks <- training <- s
 training <- extraction;  training <- library, whose names bert_tf itself offers, loaded on first use
 bert_tf <- export <- serving
 serving: status <- models, monitoring <- execution <- methods <- rest_api, grpc_api <- server
+status <- client <- loadtest, parity
 """
 
 import ast
@@ -39,6 +40,8 @@ SERVED = {"bert_tf", "serving.options", "serving.status", "serving.models", "ser
 SERVED |= {"serving.text_protos"}
 EXECUTION = SERVED | {"serving.execution"}
 METHODS = EXECUTION | {"serving.methods"}
+# Of the server's models, only how a request names one.
+CLIENT = {"bert_tf", "serving.status", "serving.models", "serving.client"}
 
 # By package, the longest prefix of a module's name deciding: what it may see of our own, and of
 # other people's.
@@ -65,9 +68,13 @@ OURS = {
     | {"serving.text_protos"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
-    "serving.rest_api": METHODS | {"serving.rest_api"},
+    "serving.rest_api": METHODS | {"serving.page", "serving.rest_api"},
     "serving.grpc_api": METHODS | {"serving.grpc_api", "serving.text_protos"},
-    "serving.client": {"bert_tf", "serving.client"},
+    "serving.client": CLIENT,
+    "serving.loadtest": CLIENT | {"serving.loadtest"},
+    "serving.parity": CLIENT | {"serving.parity"},
+    "serving.page": {"serving.page"},
+    "serving.deployment": {"bert_tf", "export", "serving.deployment"},
     "script": {"bert_tf", "export"},
 }
 # What `bert_tf/__init__.py` alone may see: the names that it offers.
@@ -136,6 +143,19 @@ THEIRS = {
     | {"tensorflow_text", "uvicorn"},
     "serving.grpc_api": {"google", "grpc", "numpy", "tensorflow", "tensorflow_serving"},
     "serving.grpc_api.server": {"grpc", "grpc_health"},
+    "serving.client": {"numpy"},
+    "serving.client.grpc_clients": {"grpc"},
+    "serving.client.messages": {"google"},
+    "serving.client.rest": {"httpx2", "requests"},
+    "serving.client.rest_requests": {"numpy", "orjson"},
+    "serving.loadtest": {"numpy"},
+    "serving.loadtest.connections": {"grpc", "httptools"},
+    "serving.loadtest.worker": {"uvloop"},
+    "serving.parity": {"numpy"},
+    "serving.parity.records": {"google", "google_crc32c", "numpy"},
+    "serving.page": set(),
+    "serving.deployment": set(),
+    "serving.deployment.files": {"jinja2"},
     "script": set(),
 }
 

@@ -3,14 +3,13 @@ import json
 import types
 
 import pytest
-import requests
 from absl import flags
 
 from bert_tf import flagging
 from bert_tf.errors import InputError
 from serving.client import command as client
-
-URL = "http://localhost:8501"
+from serving.client import rest, rest_requests, rows
+from serving.status import Code, ServingError
 
 
 @pytest.fixture
@@ -18,17 +17,21 @@ def server(monkeypatch):
     """Answers of a server, by the end of the address; and the requests it was sent."""
     state = types.SimpleNamespace(answers={}, bodies=[])
 
-    def request(method, address, json, timeout):
-        status, body = next(v for k, v in state.answers.items() if address.endswith(k))
-        if method == "POST":
-            state.bodies.append(json)
-        response = requests.Response()
-        response.status_code = status
-        response._content = body(json) if callable(body) else body
-        return response
+    def send(self, exchange, timeout_seconds):
+        status, answer = next(v for k, v in state.answers.items() if exchange.target.endswith(k))
+        if exchange.verb == "POST":
+            state.bodies.append(json.loads(exchange.body))
+            answer = answer(state.bodies[-1]) if callable(answer) else answer
+        return rest_requests.checked(status, answer, exchange.target)
 
-    monkeypatch.setattr(client.requests, "request", request)
+    monkeypatch.setattr(rest._Requests, "send", send)
     return state
+
+
+def rows_of(body):
+    """The rows of a request's columns."""
+    columns = body["inputs"]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def serve(server, inputs, predict_row):
@@ -37,7 +40,10 @@ def serve(server, inputs, predict_row):
     server.answers["/v1/models/m/metadata"] = (200, json.dumps(metadata).encode())
 
     def predict(body):
-        return json.dumps({"predictions": [predict_row(r) for r in body["instances"]]}).encode()
+        answers = [predict_row(row) for row in rows_of(body)]
+        if isinstance(answers[0], dict):
+            answers = {name: [each[name] for each in answers] for name in answers[0]}
+        return json.dumps({"outputs": answers}).encode()
 
     server.answers["/v1/models/m:predict"] = (200, predict)
 
@@ -56,7 +62,7 @@ def test_labels_of_texts_with_their_probabilities(server, capsys):
         "b: 0.625, c: 0.312\ttwo",
         "b: 0.625, c: 0.312\tthree",
     ]
-    assert [len(body["instances"]) for body in server.bodies] == [2, 1]
+    assert [len(rows_of(body)) for body in server.bodies] == [2, 1]
     client.main(client.Client(model_name="m", top_k=0), ["one"])
     assert capsys.readouterr().out == "b: 0.625, c: 0.312, a: 0.062\tone\n"
 
@@ -84,7 +90,7 @@ def standard_input(monkeypatch):
 
     def give(data):
         stdin = types.SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
-        monkeypatch.setattr(client.sys, "stdin", stdin)
+        monkeypatch.setattr(rows.sys, "stdin", stdin)
 
     return give
 
@@ -94,7 +100,7 @@ def test_scores_of_pairs_from_standard_input(server, capsys, standard_input):
     standard_input(b"a\tb\nc\xff\td\n")
     client.main(client.Client(model_name="m"), [])
     assert capsys.readouterr().out == "1.500\ta\tb\n1.500\tc\ufffd\td\n"
-    assert server.bodies[0]["instances"] == [
+    assert rows_of(server.bodies[0]) == [
         {"text_a": "a", "text_b": "b"},
         {"text_a": {"b64": "Y/8="}, "text_b": "d"},
     ]
@@ -133,7 +139,7 @@ def test_questions_come_before_their_contexts(server, capsys, standard_input):
         "peace 👍: 0.750\twho?\tpeace 👍",
         "(no answer): 0.750\t\tmore",
     ]
-    assert server.bodies[0]["instances"] == [
+    assert rows_of(server.bodies[0]) == [
         {"question": "who?", "context": "peace 👍"},
         {"question": "", "context": "more"},
     ]
@@ -181,7 +187,7 @@ def test_rows_with_fewer_choices_are_filled_up(server, capsys, standard_input):
         "down.: 0.375, up.: 0.250, by.: 0.250\tHe sat\tup.\tdown.\tby.",
         "down.: 0.375\tShe sat\tdown.",
     ]
-    assert server.bodies[0]["instances"][1] == {"context": "She sat", "choices": ["down.", "", ""]}
+    assert rows_of(server.bodies[0])[1] == {"context": "She sat", "choices": ["down.", "", ""]}
     with pytest.raises(InputError, match="Row 1 holds 1 texts; m takes a context and its choices"):
         client.main(client.Client(model_name="m"), ["He sat"])
 
@@ -194,42 +200,6 @@ def test_the_flag_of_a_choice_is_given_once_for_each():
     assert flagging.read(client.Client, values).row == [b"a", b"b, c", b"d"]
 
 
-@pytest.mark.parametrize(
-    ("url", "full"),
-    [
-        ("localhost:8501", "http://localhost:8501"),
-        ("127.0.0.1:80/", "http://127.0.0.1:80"),
-        ("[::1]:8501", "http://[::1]:8501"),
-        ("http://models.example", "http://models.example"),
-        ("https://models.example/prefix/", "https://models.example/prefix"),
-    ],
-)
-def test_the_scheme_of_a_server_may_be_left_out(server, url, full):
-    assert client.server_url(url) == full
-    server.answers[f"{full}/v1/models/m:predict"] = (200, b'{"predictions": [1]}')
-    assert client.predict(url, "m", ["a"]) == [1]
-
-
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("", "no host"),
-        ("localhost", "no port"),
-        (":8501", "no host"),
-        ("localhost:port", "port"),
-        ("localhost:99999", "[Pp]ort out of range"),
-        ("ftp://localhost:8501", "the scheme ftp:// is not http or https"),
-        ("a model", "'a model' is not the name of a host"),
-        ("http://localhost:8501/v1/models/m:predict", "more than the address of the server"),
-    ],
-)
-def test_what_is_no_server_is_refused_before_anything_is_sent(server, url, problem):
-    with pytest.raises(InputError, match=f"--url={url} is not .*{problem}.* localhost:8501"):
-        client.Client(model_name="m", url=url)
-    with pytest.raises(InputError, match="is not the address of a server"):
-        client.predict(url, "m", ["a"])
-
-
 def test_one_text_for_a_pair_is_refused(server):
     serve(server, ["text_a", "text_b"], lambda row: {})
     with pytest.raises(InputError, match="Row 1 holds 1 texts; m takes 2"):
@@ -237,18 +207,51 @@ def test_one_text_for_a_pair_is_refused(server):
 
 
 def test_the_servers_words_are_passed_on(server):
-    server.answers[":predict"] = (404, b'{"error": "Servable not found"}')
-    with pytest.raises(InputError, match="status 404: Servable not found"):
-        client.predict(URL, "m", ["a"])
-    server.answers[":predict"] = (404, b"<html>")
+    serve(server, ["text"], classified)
+    server.answers["/v1/models/m:predict"] = (404, b'{"error": "Servable not found"}')
+    with pytest.raises(InputError, match="localhost:8501 .* status 404: Servable not found"):
+        client.main(client.Client(model_name="m"), ["a"])
+    server.answers["/v1/models/m:predict"] = (404, b"<html>")
     with pytest.raises(InputError, match="and not JSON; is this the REST port"):
-        client.predict(URL, "m", ["a"])
+        client.main(client.Client(model_name="m"), ["a"])
 
 
 def test_no_server_says_what_to_start(monkeypatch):
-    def refuse(*_, **__):
-        raise requests.ConnectionError
+    def refuse(*_):
+        raise ServingError(Code.UNAVAILABLE, "No server answers at http://localhost:8501: refused")
 
-    monkeypatch.setattr(client.requests, "request", refuse)
-    with pytest.raises(InputError, match="python -m serving --model_name=m"):
-        client.predict(URL, "m", ["a"])
+    monkeypatch.setattr(rest._Requests, "send", refuse)
+    words = (
+        "No server answers at http://localhost:8501: refused. .*python -m serving --model_name=m"
+    )
+    with pytest.raises(InputError, match=words):
+        client.main(client.Client(model_name="m", max_attempts=1), ["a"])
+
+
+@pytest.mark.parametrize("url", ["rest_url", "grpc_url"])
+def test_a_signature_of_a_version_over_both_apis(endpoint, capsys, url):
+    flags = {"url": getattr(endpoint, url), "signature": "upper", "version": 7, "batch_size": 1}
+    client.main(client.Client(model_name="m", concurrency=2, **flags), ["a", "b", "c"])
+    assert capsys.readouterr().out == '"A"\ta\n"B"\tb\n"C"\tc\n'
+    client.main(client.Client(model_name="m", url=flags["url"], label="stable"), ["abc"])
+    assert capsys.readouterr().out == "b: 0.750, a: 0.250\tabc\n"
+    given = endpoint.requests[-1][1]
+    assert "labels/stable" in given.get("path", "") or given["spec"].version_label == "stable"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"version": 1, "label": "a"}, "--version=1 and --label=a both name a version"),
+        ({"client_key": "a"}, "--client_certificate and --client_key go together"),
+        ({"root_certificates": "none.pem"}, "--root_certificates=none.pem is not a file"),
+        ({"concurrency": 0}, "--concurrency=0 must be at least 1"),
+        ({"top_k": -1}, "--top_k=-1 must be at least 1, or 0"),
+        ({"timeout_seconds": 0.0}, "--timeout_seconds=0 must be more than 0"),
+        ({"url": "a model"}, "--url=a model is not the address of a server"),
+        ({"url": "grpc://localhost"}, "--url=grpc://localhost is not .*: no port"),
+    ],
+)
+def test_wrong_flags_are_refused_before_anything_is_sent(wrong, message):
+    with pytest.raises(InputError, match=message):
+        client.Client(model_name="m", **wrong)

@@ -269,7 +269,7 @@ def test_draining_does_not_wait_for_company():
     servable = Doubler()
 
     async def scenario(runner):
-        await asyncio.gather(*(runner.run(servable, "", rows([i])) for i in range(2)))
+        await asyncio.gather(*(runner.run(servable, "", rows([i])) for i in range(3)))
         waiting = asyncio.create_task(runner.run(servable, "", rows([7])))
         await asyncio.sleep(0.01)
         assert not waiting.done()

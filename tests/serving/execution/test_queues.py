@@ -101,6 +101,17 @@ def test_company_is_waited_for_as_long_as_the_timeout_says(clock):
     assert clock.queue.due(10.501) <= 10.501  # and now it is full
 
 
+def test_the_clients_of_the_batch_before_are_waited_for(clock):
+    clock = clock(max_batch_size=64, batch_timeout_micros=2000)
+    before = [clock.add(1, at=10.0) for _ in range(3)]
+    taken(clock.queue)
+    clock.add(1, at=10.1)  # while these are computed
+    for task in before:
+        clock.queue.close(task)
+    clock.queue.end(10.2)
+    assert clock.queue.due(10.2) == pytest.approx(10.202)
+
+
 def test_a_lone_client_waits_for_nobody(clock):
     clock = clock(max_batch_size=64, batch_timeout_micros=2000)
     clock.queue.close(clock.add(1, at=1.0))

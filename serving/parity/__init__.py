@@ -1,0 +1,1 @@
+"""Comparison of a server's answers with recorded ones (docs/clients.md)."""
