@@ -27,17 +27,18 @@ def lines(manager, **flags):
 
 
 def test_one_model():
-    addresses, question = lines(Manager(m=["text"]), rest_api_port=81, port=80)
+    addresses, page, question = lines(Manager(m=["text"]), rest_api_port=81, port=80)
     url = "http://localhost:81/v1/models/m"
     assert addresses == (
         f"Ready: POST {url}:predict; GET {url} and {url}/metadata; gRPC on localhost:80. "
         "Ctrl-C or SIGTERM stops."
     )
+    assert page == "Try it: http://localhost:81/"
     assert question.endswith('serving.client --url=localhost:81 --model_name=m "a text"')
 
 
 def test_several_models_those_that_answer_are_named():
-    addresses, models, question = lines(
+    addresses, models, page, question = lines(
         Manager(broken=[], **{"m o": ["text_a", "text_b"]}, n=["x"]), host="2001:db8::1"
     )
     assert "http://[2001:db8::1]:8501/v1/models/NAME:predict" in addresses
@@ -49,4 +50,4 @@ def test_without_rest_or_without_models():
     (only,) = lines(Manager(m=["text"]), rest_api_port=0, grpc_socket_path="/s")
     assert only == "Ready: gRPC on localhost:8500; gRPC on unix:/s. Ctrl-C or SIGTERM stops."
     assert len(lines(Manager())) == 1
-    assert len(lines(Manager(m=["x"]))) == 1
+    assert len(lines(Manager(m=["x"]))) == 2

@@ -66,6 +66,7 @@ def test_serves_both_apis_and_stops_on_sigterm(base_path, ports):
         (ready,) = [line for line in process.stdout if line.startswith("Ready: ")][:1]
         assert f"http://localhost:{rest}/v1/models/tiny:predict" in ready
         assert f"gRPC on localhost:{grpc_port}" in ready
+        assert next(process.stdout) == f"Try it: http://localhost:{rest}/\n"
         (asking,) = re.findall("^Ask it: (.*)$", next(process.stdout))
         flags = f"-m serving.client --url=localhost:{rest} --model_name=tiny "
         assert asking.endswith(f'{flags}"a text"')
