@@ -39,7 +39,7 @@ class ConfigFilePoller:
                 self._report(f"--model_config_file={self._path} has changed.")
                 self._manager.apply(configs)
         except (InputError, ServingError) as error:
-            complaint = f"{error} The models stay as they were."
+            complaint = f"{str(error).rstrip('.')}. The models stay as they were."
         if complaint and complaint != self._complaint:
             self._report(complaint)
         self._complaint = complaint

@@ -140,14 +140,16 @@ class ModelManager:
 
     def _configure(self, configs: Sequence[ModelConfig], noun: str) -> None:
         with self._configuring:
-            new = [config for config in configs if config.name not in self.configs()]
-            for config in new:
-                _require_versions(config)
+            known = self.configs()
+            new = [config.name for config in configs if config.name not in known]
+            for config in configs:
+                if config.name not in known or known[config.name].base_path != config.base_path:
+                    _require_versions(config)
             found = {config.name: self._look(config) for config in configs}
             with self._changed:
                 self._replace(configs, found)
                 self._changed.notify_all()
-            self._wait_until_available([config.name for config in new], noun)
+            self._wait_until_available(new, noun)
 
     def _replace(
         self, configs: Sequence[ModelConfig], found: Mapping[str, "_Found | None"]
@@ -285,7 +287,8 @@ class ModelManager:
             if servable:
                 model.loaded(version, servable)
             self._changed.notify_all()
-        what = f"cannot be loaded: {error}{next_try}" if error else "is loaded."
+        reason = " ".join(str(error).split()).rstrip(".")  # TensorFlow's may have several lines
+        what = f"cannot be loaded: {reason}.{next_try}" if error else "is loaded."
         self._report(f"{name}, version {version.number}, {what}")
 
     def _unload_version(self, name: str, model: Model, version: Version) -> None:
@@ -305,7 +308,7 @@ _Found = tuple[dict[int, str], dict[int, versions.Stamp]]
 
 
 def _require_versions(config: ModelConfig) -> None:
-    """Checks that a new model has something to load."""
+    """Checks that a model, or a path, that is new has something to load."""
     try:
         on_disk = versions.on_disk(config.base_path)
     except OSError as error:

@@ -274,8 +274,10 @@ def test_a_config_with_a_missing_model_is_refused_whole(models):
         with pytest.raises(ServingError, match=message) as raised:
             it.manager.apply([it.config(name)])
         assert raised.value.code == code
+    moved = ModelConfig("a", str(it.folder / "empty"))
+    assert refusal(it.manager.apply, [moved])[0] == Code.NOT_FOUND
     assert it.version("a") == 1
-    assert set(it.manager.configs()) == {"a"}
+    assert it.manager.configs() == {"a": it.config("a")}
 
 
 def test_a_label_moves_once_its_version_is_available(models):
