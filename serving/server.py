@@ -154,7 +154,7 @@ async def _answer_until_signal(
     lean_tensorflow.install()  # it is there by now, unless there is no model yet
     from serving import transports
 
-    # What is here stays. A collection, as after an unload, then takes 1 ms and not 100, during which
+    # What is here stays. A collection, as after an unload, then takes 1 ms instead of 100, in which
     # no request is answered.
     gc.collect()
     gc.freeze()
