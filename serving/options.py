@@ -274,3 +274,13 @@ class Server(ModelFlags, RestFlags, GrpcFlags, BatchingFlags, MonitoringFlags, P
         for part in Server.__bases__:
             if check := getattr(part, "__post_init__", None):
                 check(self)
+        if self.port and self.port == self.rest_api_port:
+            raise InputError(
+                f"--port and --rest_api_port are both {self.port}; give two ports, or 0 for the "
+                "API that is not wanted."
+            )
+        if not (self.port or self.rest_api_port or self.grpc_socket_path):
+            raise InputError(
+                "No API is left: --port and --rest_api_port are 0. Give a port for one of them, or "
+                "--grpc_socket_path."
+            )
