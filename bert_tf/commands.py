@@ -145,6 +145,11 @@ COMMANDS = {
         "serving.options:Server",
         "serving.server:run",
     ),
+    "deploy": Command(
+        "Write what Docker and Kubernetes need for TensorFlow Serving.",
+        "serving.deployment.options:Deploy",
+        "serving.deployment.command:main",
+    ),
     "client": Command(
         "Ask a model on a server about texts.",
         "serving.client.command:Client",

@@ -245,6 +245,15 @@ class GrpcFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PageFlags:
+    """The page at `/`."""
+
+    enable_page: bool = option(
+        True, "(new) Answer / with a page on which the models can be tried in a browser."
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFlags:
     """How the process runs and ends."""
 
@@ -258,7 +267,7 @@ class RunFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Server(ModelFlags, RestFlags, GrpcFlags, BatchingFlags, MonitoringFlags, RunFlags):
+class Server(ModelFlags, RestFlags, GrpcFlags, BatchingFlags, MonitoringFlags, PageFlags, RunFlags):
     """Flags of the embedded server, by the part of it that reads them."""
 
     def __post_init__(self) -> None:

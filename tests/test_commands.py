@@ -152,7 +152,7 @@ NOT_PATHS = {
     *("language", "tpu_name", "tpu_zone", "gcp_project", "master", "phases", "length_buckets"),
     *("hardware", "skip", "labels", "model_name", "host", "url", "text_a", "text_b", "layers"),
     *("best_metric", "grid", "student_layers", "question", "context", "image"),
-    *("bert_hub_module_handle", "license", "signatures", "signature", "label"),
+    *("bert_hub_module_handle", "license", "signatures", "signature", "label", "deployment_name"),
 }
 
 

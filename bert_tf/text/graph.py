@@ -8,8 +8,9 @@ has them.
 """
 
 import functools
+import itertools
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -49,16 +50,13 @@ class GraphTokenizer(tf.Module):
         self.do_lower_case = do_lower_case
         alphabet = set().union(*vocabulary.tokens)
         self._unknown = next(chr(c) for c in _UNUSED if chr(c) not in alphabet)
-        unassigned = [c for c in _unassigned() if chr(c) not in alphabet]
-        self._unassigned_pattern = f"[{ranges(unassigned)}]"
-        replacements = dict(_normal_forms(do_lower_case))
-        replacements |= dict.fromkeys(unassigned, self._unknown)
-        table = characters.normalizer_model(replacements)
+        of_tokens = frozenset(c for c in map(ord, alphabet) if c in _unassigned())
+        self._unassigned_pattern, table = _normalizer_table(do_lower_case, self._unknown, of_tokens)
         self._normalizer = tf_text.FastBertNormalizer(
             model_buffer=tf.io.decode_raw(table, tf.uint8)
         )
         self._wordpieces = tf_text.FastWordpieceTokenizer(
-            list(_reachable_or_placeholder(vocabulary)),
+            list(_reachable_or_placeholder(vocabulary, alphabet)),
             max_bytes_per_word=MAX_WORD_CHARS * _MAX_UTF8_BYTES,
             token_out_type=tf.int32,
         )
@@ -167,16 +165,18 @@ def _separated(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_replace(texts, _unseparated_pattern(), r" \0 ")
 
 
-def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
+def _reachable_or_placeholder(vocabulary: Vocabulary, alphabet: Iterable[str]) -> Iterator[str]:
     """Yields the tokens, with placeholders for those that no text gives and the op cannot take.
 
     These are the empty token, "##", and tokens with a character that clean-up removes from words.
     A placeholder begins with such a character itself.
+
+    Args:
+      alphabet: the characters of the tokens.
     """
+    removed = {char for char in alphabet if not characters.cleaned(char).strip()}
     for index, token in enumerate(vocabulary.tokens):
-        is_reachable = token not in ("", "##") and all(
-            characters.cleaned(char).strip() for char in token
-        )
+        is_reachable = token not in ("", "##") and removed.isdisjoint(token)
         size = len(token.removeprefix("##").encode("utf-8"))
         if not is_reachable or len(token.removeprefix("##")) > MAX_WORD_CHARS:
             yield f"\x01{index}"
@@ -189,7 +189,22 @@ def _reachable_or_placeholder(vocabulary: Vocabulary) -> Iterator[str]:
             yield token
 
 
-# The tables below depend only on `unicodedata`.
+# The tables below depend on `unicodedata`, and the first one on the characters of the tokens.
+
+
+@functools.lru_cache(maxsize=8)
+def _normalizer_table(
+    do_lower_case: bool, unknown: str, of_tokens: frozenset[int]
+) -> tuple[str, bytes]:
+    """The pattern of unassigned characters that no token has, and the table of the normalizer.
+
+    Args:
+      unknown: what such a character becomes.
+      of_tokens: the unassigned code points that tokens have.
+    """
+    unassigned = _unassigned() - of_tokens
+    replacements = dict(_normal_forms(do_lower_case)) | dict.fromkeys(unassigned, unknown)
+    return f"[{ranges(unassigned)}]", characters.normalizer_model(replacements)
 
 
 @functools.cache
@@ -209,14 +224,16 @@ def _normal_forms(do_lower_case: bool) -> Mapping[int, str]:
 
 
 @functools.cache
-def _unassigned() -> Sequence[int]:
+def _unassigned() -> frozenset[int]:
     """Code points that Python does not know yet.
 
     Python treats them as letters. ICU, in the ops, may know some as punctuation, or decompose them.
     Those that no token has become a letter that no token has either, so that both forms give [UNK].
     """
-    return codepoints_with(
-        lambda char: unicodedata.category(char) == "Cn" and not characters.is_cjk(char)
+    return frozenset(
+        codepoint
+        for codepoint in itertools.chain(*characters.WITH_PROPERTIES)
+        if unicodedata.category(chr(codepoint)) == "Cn" and not characters.is_cjk(chr(codepoint))
     )
 
 

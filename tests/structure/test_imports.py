@@ -68,11 +68,13 @@ OURS = {
     | {"serving.text_protos"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
-    "serving.rest_api": METHODS | {"serving.rest_api"},
+    "serving.rest_api": METHODS | {"serving.page", "serving.rest_api"},
     "serving.grpc_api": METHODS | {"serving.grpc_api", "serving.text_protos"},
-    "serving.client": {"bert_tf", "serving.client"},
+    "serving.client": CLIENT,
     "serving.loadtest": CLIENT | {"serving.loadtest"},
     "serving.parity": CLIENT | {"serving.parity"},
+    "serving.page": {"serving.page"},
+    "serving.deployment": {"bert_tf", "export", "serving.deployment"},
     "script": {"bert_tf", "export"},
 }
 # What `bert_tf/__init__.py` alone may see: the names that it offers.
@@ -151,6 +153,9 @@ THEIRS = {
     "serving.loadtest.worker": {"uvloop"},
     "serving.parity": {"numpy"},
     "serving.parity.records": {"google", "google_crc32c", "numpy"},
+    "serving.page": set(),
+    "serving.deployment": set(),
+    "serving.deployment.files": {"jinja2"},
     "script": set(),
 }
 

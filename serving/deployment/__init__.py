@@ -1,0 +1,1 @@
+"""Files with which stock TensorFlow Serving serves exported models."""

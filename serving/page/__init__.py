@@ -1,0 +1,1 @@
+"""The page at `/`, where the loaded models can be tried in a browser."""
