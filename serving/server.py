@@ -1,41 +1,28 @@
-"""Starts a server, answers requests, and stops: what connects models, methods and transports."""
+"""Starts a server and stops it: what connects flags, models, methods and transports."""
 
 import asyncio
-import concurrent.futures
 import contextlib
 import os
-import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
-import uvicorn
 import uvloop
 
-from bert_tf import invocation, progress
+from bert_tf import progress
 from bert_tf.errors import InputError
-from serving import ports
+from serving import ports, ready
 from serving.models import config, config_file, lean_tensorflow, versions
 from serving.models.manager import Load, ModelManager
-from serving.models.spec import ModelSpec
+from serving.monitoring.config import prometheus_path
 from serving.monitoring.metrics import Metrics
 from serving.options import Server
 from serving.status import ServingError
 
-if TYPE_CHECKING:
-    from serving.methods.core import Core
-
-_BACKLOG = 2048  # connections that may wait to be accepted; uvicorn's default
 _TERMINATED = 128 + signal.SIGTERM  # the exit status that shells report for a signal
 _INTERRUPTED = 128 + signal.SIGINT
-# Arguments of the client, by the names of the inputs.
-_EXAMPLES = {
-    ("text",): '"a text"',
-    ("text_a", "text_b"): '--text_a="a text" --text_b="another"',
-    ("context", "question"): '--question="..." --context="..."',
-}
 
 
 def run(options: Server) -> None:
@@ -47,6 +34,7 @@ def run(options: Server) -> None:
     """
     configs = config.of_flags(options)
     _check_base_paths(options, configs)
+    _check_files(options)
     metrics = Metrics()
     manager = ModelManager(options, _load(options, metrics), _print)
     with _listeners(options) as listeners:
@@ -62,7 +50,7 @@ def run(options: Server) -> None:
                 print("Interrupted.", file=sys.stderr, flush=True)
                 _leave(_INTERRUPTED)
             raise
-    print("Stopped.", flush=True)
+    _print("Stopped.")
     if not manager.close():
         _leave(0)
 
@@ -76,6 +64,20 @@ def _check_base_paths(options: Server, configs: Sequence[config.ModelConfig]) ->
             versions.require(each.base_path, f"base_path={each.base_path} of model {each.name}")
         else:
             versions.require(each.base_path, f"--model_base_path={options.model_base_path}")
+
+
+def _check_files(options: Server) -> None:
+    """Reads the other files that flags name, so that what is wrong in them is said at once."""
+    prometheus_path(options.monitoring_config_file)
+    if options.batching_parameters_file:
+        from serving.execution import parameters
+
+        what = f"--batching_parameters_file={options.batching_parameters_file}"
+        parameters.from_file(options.batching_parameters_file, what)
+    if options.ssl_config_file:
+        from serving.grpc_api import ssl_config
+
+        ssl_config.credentials(options.ssl_config_file)
 
 
 def _load(options: Server, metrics: Metrics) -> Load:
@@ -125,112 +127,35 @@ def _serve(
     listeners: Mapping[str, socket.socket],
 ) -> None:
     """Answers requests until a signal."""
-    lean_tensorflow.install()  # it is there by now, unless there is no model yet
-    from serving.execution.direct import DirectRunner
-    from serving.methods.core import Core
-
-    num_threads = options.rest_api_num_threads or 4 * (os.cpu_count() or 1)
-    executor = concurrent.futures.ThreadPoolExecutor(num_threads, "request")
-    core = Core(manager, DirectRunner(executor), metrics, options.rest_api_timeout_in_ms / 1000)
-    poller = _poller(options, manager)
+    poller = None
+    if options.model_config_file and options.model_config_file_poll_wait_seconds:
+        poller = config_file.ConfigFilePoller(
+            options.model_config_file,
+            options.model_config_file_poll_wait_seconds,
+            manager,
+            _print,
+        )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_answer_until_signal(options, manager, core, listeners))
+        runner.run(_answer_until_signal(options, manager, metrics, listeners))
     if poller:
         poller.close()
-    executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _poller(options: Server, manager: ModelManager) -> config_file.ConfigFilePoller | None:
-    seconds = options.model_config_file_poll_wait_seconds
-    if not options.model_config_file or not seconds:
-        return None
-    return config_file.ConfigFilePoller(options.model_config_file, seconds, manager, _print)
 
 
 async def _answer_until_signal(
     options: Server,
     manager: ModelManager,
-    core: "Core",
+    metrics: Metrics,
     listeners: Mapping[str, socket.socket],
 ) -> None:
-    from serving.grpc_api.server import GrpcServer
+    lean_tensorflow.install()  # it is there by now, unless there is no model yet
+    from serving import transports
 
-    grpc_server = GrpcServer(options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # A second one does not wait for requests in progress.
         loop.add_signal_handler(number, lambda: _leave(1) if stop.is_set() else stop.set())
-    if "port" in listeners:
-        listeners["port"].close()  # gRPC binds it again itself
-    await grpc_server.start(core)
-    http_server, http_task = None, None
-    if "rest_api_port" in listeners:
-        http_server = _HttpServer(_http_config(options, core))
-        http_task = asyncio.create_task(http_server.serve([listeners["rest_api_port"]]))
-        while not (http_server.started or http_task.done()):
-            await asyncio.sleep(0.001)
-    _print("\n".join(_ready(options, manager)))
-    await stop.wait()
-    _print("Stopping: no new connections; requests in progress are answered.")
-    if http_server:
-        http_server.should_exit = True
-    await asyncio.gather(
-        grpc_server.stop(options.drain_seconds), *([http_task] if http_task else [])
-    )
-
-
-class _HttpServer(uvicorn.Server):
-    """Leaves signals alone, because one signal stops both APIs."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _http_config(options: Server, core: "Core") -> uvicorn.Config:
-    from serving.rest_api import application as rest
-
-    application: Callable[..., Any] = rest.RestApplication(core, options)
-    return uvicorn.Config(
-        application,
-        lifespan="off",
-        ws="none",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        backlog=_BACKLOG,
-        timeout_graceful_shutdown=options.drain_seconds,
-    )
-
-
-def _ready(options: Server, manager: ModelManager) -> Iterator[str]:
-    """What to ask, and how."""
-    names = list(manager.configs())
-    rest = ports.authority(options.host, options.rest_api_port)
-    apis = []
-    if options.rest_api_port:
-        url = f"http://{rest}/v1/models/{names[0] if len(names) == 1 else 'NAME'}"
-        apis.append(f"POST {url}:predict; GET {url} and {url}/metadata")
-    if options.port:
-        apis.append(f"gRPC on {ports.authority(options.host, options.port)}")
-    if options.grpc_socket_path:
-        apis.append(f"gRPC on unix:{options.grpc_socket_path}")
-    yield f"Ready: {'; '.join(apis)}. Ctrl-C or SIGTERM stops."
-    if len(names) > 1:
-        yield f"Models: {', '.join(names)}."
-    if options.rest_api_port and names:
-        yield from _example(manager, names[0], rest)
-
-
-def _example(manager: ModelManager, name: str, authority: str) -> Iterator[str]:
-    """A command that asks a model, if its inputs are known."""
-    from serving.models.servable import DEFAULT_SIGNATURE
-
-    inputs: Collection[str] = ()
-    with contextlib.suppress(ServingError), manager.lease(ModelSpec(name)) as servable:
-        inputs = servable.signature(DEFAULT_SIGNATURE).inputs
-    arguments = _EXAMPLES.get(tuple(inputs))
-    if arguments:
-        client = invocation.of("client", "-m serving.client")
-        yield f"Ask it: {client} --url={authority} --model_name={shlex.quote(name)} {arguments}"
+    async with transports.answering(options, manager, metrics, listeners):
+        _print("\n".join(ready.lines(options, manager)))
+        await stop.wait()
+        _print("Stopping: no new connections; requests in progress are answered.")
