@@ -83,6 +83,8 @@ def _ovms(client, task):
     outputs = client.predict({"text": texts}, task["model"], model_version=1)
     yield "predict", [np.array(outputs["length"]).tolist(), np.array(outputs["scores"]).tolist()]
     metadata = client.get_model_metadata(task["model"], model_version=1)
+    if "outputs" not in metadata:  # over HTTP it knows its own server's keys, and gives the JSON
+        metadata = metadata["metadata"]["signature_def"]["signature_def"]["serving_default"]
     yield "get_model_metadata", sorted(metadata["outputs"])
     status = client.get_model_status(task["model"], model_version=1)
     yield "get_model_status", [[number, each["state"]] for number, each in status.items()]
