@@ -4,6 +4,7 @@ import asyncio
 import collections
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Task:
     Attributes:
       arrival, deadline: seconds of the monotonic clock; no deadline: None.
       num_begun: rows that batches have taken.
+      batches: those that are being computed.
       answers: of its rows, by the number of the first one.
     """
 
@@ -35,6 +37,7 @@ class Task:
     arrival: float
     deadline: float | None = None
     num_begun: int = 0
+    batches: set[asyncio.Future[Any]] = dataclasses.field(default_factory=set)
     answers: dict[int, Answer] = dataclasses.field(default_factory=dict)
 
     def deliver(self, begin: int, answer: Answer | Exception) -> None:
