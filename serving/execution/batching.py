@@ -185,8 +185,9 @@ class BatchingRunner:
         for share, answer in zip(shares, done.result(), strict=True):
             share.task.batches.discard(done)
             share.task.deliver(share.begin, answer)
-        # Behind the requests that have their answers now, which are no longer open then.
-        asyncio.get_running_loop().call_soon(self._dispatch)
+            if share.task.future.done():
+                queue.close(share.task)
+        self._dispatch()
 
 
 @dataclasses.dataclass
