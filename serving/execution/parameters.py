@@ -50,9 +50,7 @@ class BatchingParameters:
 
     max_batch_size: int = 1000
     batch_timeout_micros: int = 0
-    num_batch_threads: int = dataclasses.field(
-        default_factory=lambda: max(1, processors.available() // 2)
-    )
+    num_batch_threads: int = dataclasses.field(default_factory=lambda: processors.available())
     max_enqueued_batches: int = 10
     allowed_batch_sizes: tuple[int, ...] = ()
     pad_variable_length_inputs: bool = False
