@@ -142,18 +142,18 @@ async def change_versions(base, tally, num_requests, memory):
 
 async def run(options, server, base):
     tally, memory_mb = Tally(), {}
-    work = mixed_requests.stream(options.num_requests)
 
     def memory(when):
         memory_mb[when] = round(server.memory_mb())
 
-    def each(client, port):
+    def each(client, port, seed):
+        work = mixed_requests.stream(options.num_requests // 2, seed)
         return [client(port, work, tally) for _ in range(options.num_clients)]
 
     start, cpu = time.monotonic(), server.cpu_seconds()
     await asyncio.gather(
-        *each(rest_client, server.rest_port),
-        *each(grpc_client, server.grpc_port),
+        *each(rest_client, server.rest_port, 1),
+        *each(grpc_client, server.grpc_port, 2),
         change_versions(base, tally, options.num_requests, memory),
     )
     memory("end")

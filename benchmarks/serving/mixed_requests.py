@@ -15,9 +15,9 @@ _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 _PATH = "/v1/models/m:predict"
 
 
-def stream(count):
-    """Yields requests in a random order that is the same every time; a third of them are wrong."""
-    rng = random.Random(1)
+def stream(count, seed):
+    """Yields requests in a random order that the seed decides; a third of them are wrong."""
+    rng = random.Random(seed)
     for number in range(count):
         texts = _texts(rng, number)
         if rng.random() < 1 / 3:
