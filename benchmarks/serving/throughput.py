@@ -37,7 +37,9 @@ MODES = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    model_base_path: str = option(REQUIRED, "An export that takes texts.", is_path=True)
+    model_base_path: str = option(
+        REQUIRED, "Directory of the versions of an export that takes texts.", is_path=True
+    )
     texts_file: str = option(REQUIRED, "A text in each line.", is_path=True)
     num_rows: int = option(256, "Texts for each measurement and turn.")
     rounds: int = option(5, "Turns.")
@@ -158,7 +160,7 @@ def show(rows):
 
 def main(options):
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    from serving.models import servable, versions
+    from serving.models import servable
 
     results = {"options": {"num_rows": options.num_rows, "rounds": options.rounds}}
     print(
@@ -173,7 +175,8 @@ def main(options):
             ("model", options.model_base_path, measure),
             ("overhead", f"{folder}/tiny", measure_overhead),
         ):
-            loaded = servable.Servable(name, *versions.largest(path))
+            version = max(int(each.name) for each in pathlib.Path(path).iterdir())
+            loaded = servable.Servable(name, version, f"{path}/{version}")
             with servers_of(path) as running:
                 results[name] = function(options, loaded, running)
             show(results[name])
