@@ -183,6 +183,7 @@ async function ask() {
     const predictions = rowsOf(answered.answer, outputs);
     showAnswer(predictions, form.isJson ? [] : values, view, form);
     showRaw(answered.text);
+    scrollToAnswers();
     const trip = await api.roundTrip(control.signal).catch(() => null);
     byId("status").textContent = timing(predictions.length, answered.milliseconds, trip);
   } catch (error) {
@@ -200,6 +201,12 @@ async function ask() {
       state.asking = null;
     }
   }
+}
+
+/** On a phone the answers are below what was asked. */
+function scrollToAnswers() {
+  const section = byId("answers");
+  if (section.getBoundingClientRect().top > innerHeight - 60) section.scrollIntoView();
 }
 
 /** How long it took, and which part of it needs no model. */
