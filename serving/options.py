@@ -284,3 +284,13 @@ class Server(ModelFlags, RestFlags, GrpcFlags, BatchingFlags, MonitoringFlags, P
                 "No API is left: --port and --rest_api_port are 0. Give a port for one of them, or "
                 "--grpc_socket_path."
             )
+
+    @property
+    def session_threads(self) -> tuple[int, int]:
+        """Threads within an operation, and operations at once; 0: automatic.
+
+        With batching one each, unless flags say more: a batch then runs on one CPU and the next one
+        on another, which took 10 to 40 % less CPU time than one batch on two CPUs.
+        """
+        given = super().session_threads
+        return (1, 1) if self.enable_batching and not any(given) else given

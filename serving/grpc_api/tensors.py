@@ -19,6 +19,7 @@ _MAX_DIMS = 32  # of arrays; NumPy has 64 since 2.0
 # A few bytes may ask for a tensor of any size, because a value stands for all that follow it.
 _MAX_FILLED_BYTES = 64 * 2**20
 _CHUNK = 2**14  # values that are taken out of a message at once; other threads run in between
+_FEW = 64  # values that are faster taken out of a message one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +176,7 @@ def _from_field(kind: _Type, count: int, proto: tensor_pb2.TensorProto) -> np.nd
     field = getattr(proto, kind.field)
     entries = min(len(field), count * kind.per_value)
     entries -= entries % kind.per_value
-    if kind.packed and entries > _CHUNK:
+    if kind.packed and entries > _FEW:
         stored = _packed(kind, proto)[:entries]
     else:
         stored = np.empty(entries, kind.stored)

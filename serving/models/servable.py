@@ -195,6 +195,9 @@ class Servable:
             return self._session.run(fetches, by_tensor, options=options)
         except tf.errors.OpError as error:
             raise ServingError(Code(error.error_code), _message(error)) from error
+        except UnicodeDecodeError as error:
+            # A message that quotes a client's bytes cannot be decoded, and its code is lost.
+            raise invalid(error.object.decode("utf-8", "replace")) from None
 
     def close(self) -> None:
         """Gives the memory back. Nothing may run, and nothing may be run any more."""

@@ -32,6 +32,12 @@ def test_errors_in_the_graph_keep_their_code(servable):
     assert raised.value.message.startswith("Incompatible shapes")
 
 
+def test_errors_that_quote_bytes_are_readable(servable):
+    with pytest.raises(ServingError, match="Could not parse example input") as raised:
+        servable.run("classify", {"inputs": np.array([b"\xff\xff"], object)})
+    assert raised.value.code == Code.INVALID_ARGUMENT
+
+
 @pytest.mark.parametrize(
     ("feeds", "message"),
     [
