@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from google.protobuf import json_format
+from tensorflow.core.protobuf import rewriter_config_pb2
 
 from serving.models import text_operations
 from serving.models.versions import SAVED_MODEL_FILE
@@ -18,6 +19,8 @@ from serving.status import Code, ServingError, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
 Tensors = Mapping[str, np.ndarray]
+
+_ONCE = rewriter_config_pb2.RewriterConfig.ONE
 
 # What TensorFlow raises for a SavedModel that it cannot load.
 _LOAD_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, OSError)
@@ -127,6 +130,9 @@ class Servable:
             intra_op_parallelism_threads=settings.intra_op,
             inter_op_parallelism_threads=settings.inter_op,
         )
+        # TensorFlow optimizes a graph twice, for each signature that is first run. The second time
+        # takes as long as the first and finds nothing in exports of BERT.
+        config.graph_options.rewrite_options.meta_optimizer_iterations = _ONCE
         tf.get_logger().setLevel("ERROR")  # version-1 loading warns that it is version 1
         graph = tf.Graph()
         self._session = tf.compat.v1.Session(graph=graph, config=config)
