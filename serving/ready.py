@@ -37,6 +37,7 @@ def lines(options: Server, manager: ModelManager) -> Iterator[str]:
     if len(names) > 1:
         yield f"Models: {', '.join(names)}."
     if options.rest_api_port and names:
+        yield f"Try it: http://{rest}/"
         yield from _question(manager, names[0], rest)
 
 

@@ -38,6 +38,8 @@ def run(options: Server) -> None:
     metrics = Metrics()
     manager = ModelManager(options, _load(options, metrics), _print)
     with _listeners(options) as listeners:
+        # While models load nothing is in progress. As the first process of a container, this one
+        # would not end at all without a handler.
         signal.signal(signal.SIGTERM, lambda *_: _leave(_TERMINATED))
         try:
             with progress.status("Loading the models"):
@@ -46,13 +48,11 @@ def run(options: Server) -> None:
         except ServingError as error:
             raise InputError(_explained(error)) from None
         except KeyboardInterrupt:
-            if not manager.close():
-                print("Interrupted.", file=sys.stderr, flush=True)
-                _leave(_INTERRUPTED)
-            raise
+            print("Interrupted.", file=sys.stderr)
+            _leave(_INTERRUPTED)
+    manager.close()
     _print("Stopped.")
-    if not manager.close():
-        _leave(0)
+    _leave(0)
 
 
 def _check_base_paths(options: Server, configs: Sequence[config.ModelConfig]) -> None:
@@ -114,7 +114,10 @@ def _print(line: str) -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """Ends the process at once: while TensorFlow computes, Python's own exit waits or crashes."""
+    """Ends the process at once.
+
+    Python's own end waits for threads of ours, and crashes in those of gRPC and TensorFlow.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

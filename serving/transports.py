@@ -18,6 +18,7 @@ from serving.models.manager import ModelManager
 from serving.monitoring.config import prometheus_path
 from serving.monitoring.metrics import Metrics
 from serving.options import Server
+from serving.page.application import PageApplication
 from serving.rest_api import protocol
 from serving.rest_api.application import RestApplication, RestOptions
 from serving.rest_api.limits import Limits
@@ -48,7 +49,8 @@ async def answering(
     grpc_server = GrpcServer(options)
     rest_server = None
     if "rest_api_port" in listeners:
-        rest_server = RestServer(options, core, listeners["rest_api_port"])
+        page = PageApplication(manager.configs)
+        rest_server = RestServer(options, core, listeners["rest_api_port"], page)
     if "port" in listeners:
         listeners["port"].close()  # gRPC binds the port itself
     await grpc_server.start(core)
@@ -76,16 +78,18 @@ def _batching(options: Server, direct: DirectRunner, metrics: Metrics) -> Batchi
 
 
 class RestServer:
-    """The REST API on a bound socket."""
+    """The REST API, and the page next to it, on a bound socket."""
 
-    def __init__(self, options: Server, core: Core, listener: socket.socket) -> None:
+    def __init__(
+        self, options: Server, core: Core, listener: socket.socket, page: PageApplication
+    ) -> None:
         limits = Limits(options.rest_api_max_request_bytes, options.rest_api_max_text_bytes)
         rest_options = RestOptions(
             limits,
             cors=options.rest_api_enable_cors_support,
             metrics_path=prometheus_path(options.monitoring_config_file),
         )
-        self._application = RestApplication(core, rest_options)
+        self._application = RestApplication(core, rest_options, page)
         self._listener = listener
         self._server = _HttpServer(
             uvicorn.Config(

@@ -17,9 +17,9 @@ _TEXT = """\
 # The graph sorts a batch by length and computes it in chunks of {chunk_rows} rows. So texts of any
 # lengths can be in one batch, and neither allowed_batch_sizes nor pad_variable_length_inputs is
 # wanted: the latter pads with the first element of a tensor, which the model would read. Requests
-# to signatures that take rows of several values (ids, words, choices) share a batch only if their
-# rows are equally long. A full batch is {chunks} chunks. num_batch_threads is left out: as many as
-# CPUs.
+# to signatures that take rows of several values (ids, words, choices) must have equally long rows:
+# TensorFlow Serving fails a batch in which they differ. A full batch is {chunks} chunks.
+# num_batch_threads is left out: as many as CPUs.
 max_batch_size {{ value: {max_batch_size} }}
 batch_timeout_micros {{ value: {timeout_micros} }}
 max_enqueued_batches {{ value: 100 }}

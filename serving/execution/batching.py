@@ -64,8 +64,9 @@ class BatchingRunner:
     ) -> Answer:
         """See `serving.methods.core.Runner`.
 
-        A request that ends early, because its client has gone or its time is over, leaves its
-        queue; rows of it that are being computed are computed to the end, for nobody.
+        A request whose client has gone, or whose time is over, leaves its queue. If its rows are
+        being computed, the former ends when they are, since the servable may be unloaded then; the
+        latter ends at once, as its batch does if no request in it has more time.
         """
         queue = self._queue(servable, signature_name, feeds, frozenset(outputs))
         if queue is None:
@@ -83,6 +84,11 @@ class BatchingRunner:
             self._turns.setdefault(queue)
             self._dispatch()
             return await task.future
+        except asyncio.CancelledError:
+            queue.withdraw(task)
+            if task.batches:
+                await asyncio.wait(task.batches)
+            raise
         finally:
             if expiry:
                 expiry.cancel()
@@ -164,6 +170,8 @@ class BatchingRunner:
         self._num_free -= 1
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self._executor, queue.compute, shares)
+        for share in shares:
+            share.task.batches.add(done)
         done.add_done_callback(functools.partial(self._end, queue, shares))
 
     def _end(
@@ -175,9 +183,11 @@ class BatchingRunner:
         self._num_free += 1
         queue.end(time.monotonic())
         for share, answer in zip(shares, done.result(), strict=True):
+            share.task.batches.discard(done)
             share.task.deliver(share.begin, answer)
-        # Behind the requests that have their answers now, which are no longer open then.
-        asyncio.get_running_loop().call_soon(self._dispatch)
+            if share.task.future.done():
+                queue.close(share.task)
+        self._dispatch()
 
 
 @dataclasses.dataclass

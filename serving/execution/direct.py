@@ -29,11 +29,21 @@ class DirectRunner:
         outputs: Collection[str] = (),
         timeout_seconds: float | None = None,
     ) -> dict[str, np.ndarray]:
-        """See `serving.methods.core.Runner`."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._executor, self._run, servable, signature_name, feeds, outputs, timeout_seconds
+        """See `serving.methods.core.Runner`.
+
+        A request whose client has gone ends when its run does, since its servable may be unloaded
+        then.
+        """
+        job = self._executor.submit(
+            self._run, servable, signature_name, feeds, outputs, timeout_seconds
         )
+        done = asyncio.wrap_future(job)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            if not job.cancel():
+                await asyncio.wait([done])
+            raise
 
     def _run(
         self,

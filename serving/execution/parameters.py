@@ -29,11 +29,9 @@ _MESSAGE = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchingParameters:
-    """How requests are merged. Defaults are TensorFlow Serving's, but for `num_batch_threads`.
+    """How requests are merged. Defaults are TensorFlow Serving's.
 
-    There it is the number of CPUs. Here half the CPUs that the process may use: each batch is
-    computed on several CPUs anyway, and what arrives while all threads are busy is computed
-    together, which takes less CPU time than one request at a time on a thread that was free.
+    Of CPUs, those count that the process may use, which are fewer in a container.
 
     Attributes:
       max_batch_size: most rows of a request, and of a batch unless large requests are split.
@@ -52,9 +50,7 @@ class BatchingParameters:
 
     max_batch_size: int = 1000
     batch_timeout_micros: int = 0
-    num_batch_threads: int = dataclasses.field(
-        default_factory=lambda: max(1, processors.available() // 2)
-    )
+    num_batch_threads: int = dataclasses.field(default_factory=lambda: processors.available())
     max_enqueued_batches: int = 10
     allowed_batch_sizes: tuple[int, ...] = ()
     pad_variable_length_inputs: bool = False

@@ -4,6 +4,7 @@ import asyncio
 import collections
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,9 @@ class Task:
 
     Attributes:
       arrival, deadline: seconds of the monotonic clock; no deadline: None.
+      is_open: whether it has no answer yet.
       num_begun: rows that batches have taken.
+      batches: those that are being computed.
       answers: of its rows, by the number of the first one.
     """
 
@@ -34,7 +37,9 @@ class Task:
     future: asyncio.Future[Answer]
     arrival: float
     deadline: float | None = None
+    is_open: bool = True
     num_begun: int = 0
+    batches: set[asyncio.Future[Any]] = dataclasses.field(default_factory=set)
     answers: dict[int, Answer] = dataclasses.field(default_factory=dict)
 
     def deliver(self, begin: int, answer: Answer | Exception) -> None:
@@ -138,8 +143,10 @@ class Queue:
 
     def close(self, task: Task) -> None:
         """Says that a request has its answer, or that nobody wants it any more."""
-        self.withdraw(task)
-        self.num_open -= 1
+        if task.is_open:
+            task.is_open = False
+            self.withdraw(task)
+            self.num_open -= 1
 
     def due(self, now: float) -> float:
         """When a batch may begin; requests must be waiting.

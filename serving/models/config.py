@@ -23,7 +23,7 @@ class ModelConfig:
     """A model to serve.
 
     Attributes:
-      base_path: absolute.
+      base_path: whose sub-directories are versions; absolute unless a flag gave it.
       labels: from names that clients may give instead of a version to versions.
       logging: LoggingConfig of its requests, or None.
     """
@@ -43,8 +43,7 @@ def of_flags(options: ModelFlags) -> list[ModelConfig]:
     """
     if options.model_config_file:
         return read(options.model_config_file)
-    base_path = os.path.abspath(options.model_base_path or "")
-    return [ModelConfig(options.model_name, base_path)]
+    return [ModelConfig(options.model_name, options.model_base_path or "")]
 
 
 def read(path: str) -> list[ModelConfig]:

@@ -37,7 +37,7 @@ class ConfigFilePoller:
             configs = config.read(self._path)
             if {each.name: each for each in configs} != self._manager.configs():
                 self._report(f"--model_config_file={self._path} has changed.")
-                self._manager.configure(configs)
+                self._manager.apply(configs)
         except (InputError, ServingError) as error:
             complaint = f"{error} The models stay as they were."
         if complaint and complaint != self._complaint:

@@ -182,16 +182,11 @@ class ModelManager:
                 message = f"{len(missing)} {noun} did not become available: {{{reasons}}}"
                 raise ServingError(Code.UNKNOWN, message)
 
-    def close(self) -> bool:
-        """Starts no load and no unload any more.
-
-        Returns:
-          Whether none is in progress; the process must not end in the middle of one.
-        """
+    def close(self) -> None:
+        """Starts no load and no unload any more."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
-            return not any(self._busy(state) for state in (State.LOADING, State.UNLOADING))
 
     # The thread that looks and decides.
 

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from serving.monitoring.metrics import Metrics
 from serving.status import Code, ServingError, invalid
 
@@ -41,36 +39,41 @@ class RequestLogs:
         self._by_model: Mapping[str, Sequence[_Log]] = {}
 
     def configure(self, configs: Mapping[str, Sequence[Any]]) -> None:
-        """Sets what is logged from now on.
+        """Sets what is logged from now on; see `prepared`."""
+        self.prepared(configs)()
 
-        Logs whose configuration stays go on; the files of others are finished.
+    def prepared(self, configs: Mapping[str, Sequence[Any]]) -> Callable[[], None]:
+        """Checks what is to be logged, and changes nothing.
 
         Args:
           configs: LoggingConfig messages by model name.
 
+        Returns:
+          What sets it. Logs whose configuration stays go on; the files of others are finished.
+
         Raises:
           ServingError: NOT_FOUND, there is no such collector; INVALID_ARGUMENT, nothing can be
-            written there. All stays as it was.
+            written there.
         """
-        kept, made = {}, {}
+        logs: dict[tuple[str, bytes], _Log] = {}
         for name, of_model in configs.items():
             for config in of_model:
-                if not config.log_collector_config.type:
-                    continue
-                key = (name, config.SerializeToString(deterministic=True))
-                if key in self._logs:
-                    kept[key] = self._logs[key]
-                else:
-                    made[key] = self._made(name, config)
-        left = [log for key, log in self._logs.items() if key not in kept]
-        for log in made.values():
-            log.start()
-        self._logs = kept | made
+                if config.log_collector_config.type:
+                    key = (name, config.SerializeToString(deterministic=True))
+                    logs[key] = self._logs.get(key) or self._made(name, config)
+        return lambda: self._replace(logs)
+
+    def _replace(self, logs: dict[tuple[str, bytes], "_Log"]) -> None:
+        before, self._logs = self._logs, logs
+        for key, log in logs.items():
+            if key not in before:
+                log.start()
         self._by_model = {
-            name: [log for key, log in self._logs.items() if key[0] == name] for name in configs
+            name: [log for key, log in logs.items() if key[0] == name] for name, _ in logs
         }
-        for log in left:
-            log.close()
+        for key, log in before.items():
+            if key not in logs:
+                log.close()
 
     def _made(self, name: str, config: Any) -> "_Log":
         kind, prefix = config.log_collector_config.type, config.log_collector_config.filename_prefix
@@ -153,7 +156,7 @@ class _Log:
     def _finish(self) -> None:
         try:
             self._files.finish()
-        except (OSError, tf.errors.OpError):
+        except Exception:  # the disk may be full, the directory gone
             logging.exception("A request log of model %s is lost.", self._model_name)
 
 
@@ -163,7 +166,7 @@ class _Files:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._number = 0
-        self._writer: tf.io.TFRecordWriter | None = None
+        self._writer: Any = None
         self._path = ""
         self._num_records = self._num_bytes = 0
         self._begin = 0.0
@@ -177,7 +180,9 @@ class _Files:
         if self._num_records >= _MAX_RECORDS or self._num_bytes >= _MAX_BYTES:
             self.finish()
 
-    def _opened(self) -> tf.io.TFRecordWriter:
+    def _opened(self) -> Any:
+        import tensorflow as tf  # takes seconds: not before something is logged
+
         self._number += 1
         when = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         self._path = f"{self._prefix}-{when}-{os.getpid()}-{self._number}.tfrecord"

@@ -44,10 +44,7 @@ class PageApplication:
         self._assets = assets.load()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answers GET and HEAD; all else is not found, as without the page.
-
-        Whoever calls it has read the request's body, if there is one.
-        """
+        """Answers GET and HEAD; all else is not found, as without the page. No body is read."""
         asset = None
         if scope["method"] in ("GET", "HEAD"):
             asset = self._asset(scope["path"])

@@ -8,6 +8,7 @@ closes connections at once on which the next request may be under way.
 
 import asyncio
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from serving.rest_api import json_text
 _MIN_BYTES_PER_SECOND = 1000  # of a body that comes without a pause
 # When the server stops: for the next request to begin, and for one that has begun to be complete.
 _IDLE_SECONDS, _REST_SECONDS = 1.0, 5.0
+# Headers that offer another protocol, such as HTTP/2.
+_OFFERS = (b"connection", b"upgrade", b"http2-settings")
 _REFUSAL = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n\r\n%b"
 
 
@@ -63,6 +66,7 @@ class RestProtocol(HttpToolsProtocol):
         self._body_start: float | None = None
         self._body_bytes = 0
         self._half_closed = False
+        self._data = b""  # what the parser reads
         self._stop_at: float | None = None
 
     # What is waited for.
@@ -127,7 +131,9 @@ class RestProtocol(HttpToolsProtocol):
         if self._body_start is not None:
             self._body_bytes += len(data)
             self._expect_body()
+        self._data = data
         super().data_received(data)
+        self._data = b""
         if self._is_idle() and not self._incoming.is_set():  # line ends, but no request
             self._incoming.set(self._header_seconds, self._time_out)
 
@@ -149,8 +155,22 @@ class RestProtocol(HttpToolsProtocol):
     # Events of the parser.
 
     def _unsupported_upgrade_warning(self) -> None:
-        """A client that offers another protocol goes on in this one; its parser does not."""
+        """Reads a request again without its offer of another protocol.
+
+        The parser takes what follows for that protocol; most clients go on in this one.
+        """
+        error = sys.exception()
+        method = self.parser.get_method()
+        if method == b"CONNECT" or error is None:
+            self.send_400_response("Invalid HTTP request received.")
+            return
+        lines = [
+            b"%b: %b\r\n" % (name, value) for name, value in self.headers if name not in _OFFERS
+        ]
+        closes = b"" if self.parser.should_keep_alive() else b"connection: close\r\n"
+        head = b"%b %b HTTP/1.1\r\n%b%b\r\n" % (method, self.url, b"".join(lines), closes)
         self.parser = httptools.HttpRequestParser(self)
+        self.data_received(head + self._data[error.args[0] :])
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -158,6 +178,8 @@ class RestProtocol(HttpToolsProtocol):
         self._incoming.set(self._header_seconds, self._time_out)
 
     def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # it is read again
         super().on_headers_complete()
         self._body_start = None
         self._body_bytes = 0
@@ -166,6 +188,8 @@ class RestProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._is_receiving = False
         self._body_start = None
         self._incoming.stop()

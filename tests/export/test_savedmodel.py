@@ -85,14 +85,15 @@ def test_the_commands_of_the_page_run_in_their_order(cases, shell, capsys):
     printed = subprocess.run(run_cli, **shell, stdout=subprocess.PIPE, check=True).stdout
     assert f"Result for output key label:\n[b'{label}']" in printed
 
+    serve = [*serve, "--port=0"]  # tests that run at the same time may not share a port
     server = subprocess.Popen(serve, **shell, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
-        lines = [next(server.stdout) for _ in range(5)]
+        lines = [next(server.stdout) for _ in range(6)]
         assert lines[0] == "Loading topics, version 1, from out/models/topics/1 ...\n"
-        assert lines[2].startswith("Warm-up: 6 requests in ")
+        assert lines[1].startswith("topics, version 1: 6 warm-up requests in ")
         assert lines[3].startswith("Ready: ")
         ask = f"python -m serving.client --url=localhost:{port} --model_name=topics"
-        assert lines[4] == f'Ask it: {ask} "a text"\n'
+        assert lines[5] == f'Ask it: {ask} "a text"\n'
         answer = requests.post(curl[1], data=curl[-1], timeout=60).json()
         assert_answer(answer, logits, case.directory.metadata.labels)
         printed = subprocess.run(client, **shell, stdout=subprocess.PIPE, check=True).stdout

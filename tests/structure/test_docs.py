@@ -31,6 +31,7 @@ FOREIGN = {
         *("number_of_worker_harness_threads", "requirements_file", "runner", "save_main_session"),
         "no",  # `--no` in front of the runner's flags
     },
+    "docs/deployment.md": {"profile"},  # of docker compose
     "docs/serving.md": {"enable_batching"},  # of tensorflow_model_server
 }
 

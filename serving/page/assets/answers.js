@@ -4,6 +4,7 @@ import { bar, element, table } from "./dom.js";
 import { codePoints, marked } from "./spans.js";
 
 const MOST_BARS = 10;
+const MOST_SPANS = 5;
 
 /**
  * Predictions as objects from output to value, one per row.
@@ -68,21 +69,24 @@ function best(text) {
   return element("p", { class: "best" }, text);
 }
 
-/** A table with bars, most probable first; of many rows the first ones, and a button. */
+/** A table with bars, most probable first. */
 function bars(pairs, caption, isBest, heads = ["Label", "Probability"]) {
   const sorted = [...pairs].sort((a, b) => b[1] - a[1]);
-  const rows = (shown) => table(caption, [...heads, ""], shown.map(
+  return cutTable(caption, [...heads, ""], MOST_BARS, sorted.map(
     ([name, share]) => ({ cells: [name, share, bar(share)], isBest: isBest(name) })));
-  const few = rows(sorted.slice(0, MOST_BARS));
-  if (sorted.length <= MOST_BARS) return [few];
+}
+
+/** A table of the first rows, and a button that shows all, if there are more. */
+function cutTable(caption, heads, most, rows) {
+  if (rows.length <= most) return [table(caption, heads, rows)];
+  const place = element("div", {}, table(caption, heads, rows.slice(0, most)));
   const button = element("button", { type: "button", class: "quiet", click: () => {
-    const all = rows(sorted);
-    all.tabIndex = -1;
-    few.replaceWith(all);
-    all.focus(); // the button, which had it, goes
+    place.replaceChildren(table(caption, heads, rows));
+    place.tabIndex = -1;
+    place.focus(); // the button, which had it, goes
     button.remove();
-  } }, `Show all ${sorted.length}`);
-  return [few, button];
+  } }, `Show all ${rows.length}`);
+  return [place, button];
 }
 
 // Tags and entities.
@@ -165,7 +169,7 @@ function bestAnswers(prediction, show) {
     buttons.push(button);
     rows.push({ cells: [name, scores[index], button], isBest: isChosen });
   });
-  return [table("The best answers", ["Answer", "Probability", "In the context"], rows)];
+  return cutTable("The best answers", ["Answer", "Probability", "In context"], MOST_SPANS, rows);
 }
 
 // Choices and masks.

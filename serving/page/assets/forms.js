@@ -160,7 +160,7 @@ function fieldElement(form, field, row, number, total, onInput) {
   const id = `${field.name}-${number}`;
   const area = element("textarea", {
     id,
-    rows: field.rows,
+    rows: total > 1 && form.fields.length === 1 ? Math.min(2, field.rows) : field.rows,
     spellcheck: "false",
     autocomplete: "off",
     class: field.isCode ? "code" : "",

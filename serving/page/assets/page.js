@@ -85,6 +85,7 @@ function chooseSignature() {
     `Inputs: ${names(signature.inputs)}. Outputs: ${names(signature.outputs)}.`;
   const chosen = { model: state.model, version: state.version, signature: state.signature };
   history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
+  clearAnswer();
   showExamples();
   if (state.isEdited) keepTexts();
   else useExample(0);
@@ -175,31 +176,54 @@ async function ask() {
   byId("stop").hidden = false;
   byId("error").textContent = "";
   byId("status").textContent = "Asking ...";
+  let said;
   try {
-    const { path, body, values } = request();
-    const { form, view, signatures, signature } = state;
-    const answered = await api.ask(path, body, control.signal);
-    const outputs = Object.keys(signatures[signature].outputs);
-    const predictions = rowsOf(answered.answer, outputs);
-    showAnswer(predictions, form.isJson ? [] : values, view, form);
-    showRaw(answered.text);
-    const trip = await api.roundTrip(control.signal).catch(() => null);
-    byId("status").textContent = timing(predictions.length, answered.milliseconds, trip);
+    said = await answered(control);
   } catch (error) {
-    if (error.name === "AbortError") {
-      if (state.asking === control) byId("status").textContent = "Stopped.";
-    } else {
-      showError(byId("error"), error);
-      byId("shown").replaceChildren();
-      byId("raw-answer").hidden = true;
-      byId("status").textContent = "";
-    }
-  } finally {
-    if (state.asking === control) {
-      byId("stop").hidden = true;
-      state.asking = null;
-    }
+    said = error.name === "AbortError" ? "Stopped." : "";
+    if (!said && state.asking === control) showFailure(error);
   }
+  if (state.asking !== control) return; // another question was asked meanwhile
+  byId("status").textContent = said;
+  byId("stop").hidden = true;
+  state.asking = null;
+}
+
+/** Asks, shows the answer, and says how long it took. */
+async function answered(control) {
+  const { path, body, values } = request();
+  const { form, view, signatures, signature } = state;
+  const { answer, text, milliseconds } = await api.ask(path, body, control.signal);
+  if (state.asking !== control) return "";
+  const predictions = rowsOf(answer, Object.keys(signatures[signature].outputs));
+  showAnswer(predictions, form.isJson ? [] : values, view, form);
+  showRaw(text);
+  scrollToAnswers();
+  const trip = await api.roundTrip(control.signal).catch(() => null);
+  return timing(predictions.length, milliseconds, trip);
+}
+
+/** Takes away the answer of another model or version, and gives up what was asked of it. */
+function clearAnswer() {
+  state.asking?.abort();
+  state.asking = null;
+  byId("stop").hidden = true;
+  byId("error").textContent = "";
+  byId("status").textContent = "Nothing was asked yet.";
+  byId("shown").replaceChildren();
+  byId("raw-answer").hidden = true;
+}
+
+function showFailure(error) {
+  showError(byId("error"), error);
+  byId("shown").replaceChildren();
+  byId("raw-answer").hidden = true;
+}
+
+/** On a phone the answers are below what was asked. */
+function scrollToAnswers() {
+  const section = byId("answers");
+  if (section.getBoundingClientRect().top > innerHeight - 60) section.scrollIntoView();
 }
 
 /** How long it took, and which part of it needs no model. */

@@ -224,6 +224,24 @@ def test_a_client_that_goes_leaves_the_queue():
     assert servable.batches == [[[0]], [[2]]]
 
 
+def test_a_client_that_goes_keeps_its_servable_until_its_rows_are_computed():
+    servable = Doubler()
+
+    async def scenario(runner):
+        servable.gate.clear()
+        task = asyncio.create_task(runner.run(servable, "", rows([1])))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        servable.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    Clients()(scenario)
+    assert servable.batches == [[[1]]]
+
+
 def test_models_take_turns():
     order = []
 

@@ -44,10 +44,8 @@ def test_an_empty_file_leaves_tensorflow_serving_s_defaults(tmp_path, monkeypatc
     monkeypatch.setattr(parameters.processors, "available", lambda: 6)
     given = read(tmp_path, "")
     assert (given.max_batch_size, given.capacity, given.batch_timeout_micros) == (1000, 1000, 0)
-    assert (given.max_enqueued_batches, given.num_batch_threads) == (10, 3)
+    assert (given.max_enqueued_batches, given.num_batch_threads) == (10, 6)
     assert given.filled_size(7) == 7
-    monkeypatch.setattr(parameters.processors, "available", lambda: 1)
-    assert read(tmp_path, "").num_batch_threads == 1
 
 
 def test_a_batch_is_at_most_what_is_executed_at_once(tmp_path):

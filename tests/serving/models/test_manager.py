@@ -321,7 +321,7 @@ def test_after_close_nothing_is_loaded(models):
     it = models()
     it.write("m", 1)
     it.manager.start([it.config("m")])
-    assert it.manager.close()
+    it.manager.close()
     it.write("m", 2)
     time.sleep(0.1)
     assert it.loads == [("m", 1)]

@@ -23,7 +23,7 @@ def ask(application, path, method="GET"):
     sent = []
 
     async def receive():
-        raise AssertionError("The body was read before.")
+        raise AssertionError("No request for the page has a body to read.")
 
     async def send(message):
         sent.append(message)
