@@ -53,7 +53,7 @@ class GrpcServer:
         )
         server.add_generic_rpc_handlers(
             [
-                prediction_service.handler(core, options.enable_serialization_as_tensor_content),
+                prediction_service.handler(core, options),
                 model_service.handler(core),
             ]
         )

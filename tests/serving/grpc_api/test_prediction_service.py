@@ -1,7 +1,9 @@
 """PredictionService over gRPC, asked with the stubs of tensorflow-serving-api."""
 
+import asyncio
 import concurrent.futures
 import random
+import threading
 
 import grpc
 import numpy as np
@@ -101,10 +103,6 @@ def test_requests_at_once_are_not_mixed(stub):
         assert [list(each.outputs["length"].int_val) for each in answers] == [
             [n] for n in range(64)
         ]
-
-
-def _without_model():
-    return predict_pb2.PredictRequest()
 
 
 @pytest.mark.parametrize(
@@ -252,6 +250,42 @@ def test_metadata_packs_the_signatures(stub):
         INVALID,
         "Metadata field other is not supported",
     )
+
+
+def test_long_texts_are_refused(stub):
+    message = (
+        "has 8388609 bytes, more than the limit of 8388608; shorten it, or start the server with "
+        "a larger --grpc_max_text_bytes"
+    )
+    text = "x" * (2**23 + 1)
+    assert failure(stub.Predict, texts("a", text)) == (INVALID, f"A text of text {message}")
+    request = classification_pb2.ClassificationRequest()
+    request.model_spec.name, request.model_spec.signature_name = "tiny", "classify"
+    feature = request.input.example_list.examples.add().features.feature["x"]
+    feature.bytes_list.value.append(text.encode())
+    assert failure(stub.Classify, request)[1].startswith("A text of inputs has 8388")
+
+
+def test_a_client_that_goes_away_frees_its_place(stub, core, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def waiting(*arguments):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(core.runner, "run", waiting)
+        call = stub.Predict.future(texts("a"), timeout=60)
+        assert begun.wait(30)
+        before = core.metrics.request_count.value("tiny", "CANCELLED")
+        call.cancel()
+        assert ended.wait(30)
+    stub.Predict(texts("a"), timeout=60)
+    assert core.metrics.request_count.value("tiny", "CANCELLED") == before + 1
+    assert core.models.leases == 0
 
 
 def test_requests_are_counted_as_tensorflow_serving_counts_them(stub, core):
