@@ -214,14 +214,18 @@ class GrpcFlags:
     enable_serialization_as_tensor_content: bool = option(
         False, "Predict over gRPC answers with tensor_content instead of typed fields."
     )
+    grpc_max_text_bytes: int = option(
+        8 * 2**20, "(new) Largest string in a gRPC request; a larger one is INVALID_ARGUMENT."
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.port < 2**16:
             raise InputError(
                 f"--port={self.port} is not a port; give one from 1 to 65535, or 0 for no gRPC API."
             )
-        if self.grpc_max_threads is not None and self.grpc_max_threads < 1:
-            raise InputError(f"--grpc_max_threads={self.grpc_max_threads} must be at least 1.")
+        for name in ("grpc_max_threads", "grpc_max_text_bytes"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"--{name}={getattr(self, name)} must be at least 1.")
         self.channel_arguments()
 
     def channel_arguments(self) -> dict[str, int | str]:

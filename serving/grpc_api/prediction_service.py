@@ -1,7 +1,7 @@
 """PredictionService: Predict, Classify, Regress, MultiInference, GetModelMetadata."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 import grpc
@@ -9,6 +9,7 @@ from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
     inference_pb2,
+    input_pb2,
     predict_pb2,
     prediction_service_pb2,
     regression_pb2,
@@ -19,19 +20,16 @@ from serving.grpc_api.handling import Call
 from serving.methods import counting, inference, metadata, predict
 from serving.methods.core import Core
 from serving.models.servable import DEFAULT_SIGNATURE, Servable, Tensors
+from serving.options import GrpcFlags
 from serving.status import Code, ServingError, invalid
 
 _ENTRYPOINT = "GRPC"
 _SIGNATURE_DEF = "signature_def"  # the one field of metadata that there is
 
 
-def handler(core: Core, as_content: bool) -> grpc.GenericRpcHandler:
-    """The service.
-
-    Args:
-      as_content: whether Predict answers with `tensor_content` instead of typed fields.
-    """
-    service = _PredictionService(core, as_content)
+def handler(core: Core, options: GrpcFlags) -> grpc.GenericRpcHandler:
+    """The service."""
+    service = _PredictionService(core, options)
     return handling.handler(
         prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"],
         {
@@ -47,9 +45,10 @@ def handler(core: Core, as_content: bool) -> grpc.GenericRpcHandler:
 class _PredictionService:
     """Reads messages, calls the methods that both transports share, and writes messages."""
 
-    def __init__(self, core: Core, as_content: bool) -> None:
+    def __init__(self, core: Core, options: GrpcFlags) -> None:
         self._core = core
-        self._as_content = as_content
+        self._as_content = options.enable_serialization_as_tensor_content
+        self._max_text_bytes = options.grpc_max_text_bytes
 
     def _counted(self, request: Any, api: str) -> Any:
         name = request.model_spec.name
@@ -63,9 +62,9 @@ class _PredictionService:
 
             def feeds_of(servable: Servable) -> Tensors | Awaitable[Tensors]:
                 if not call.is_large:
-                    return _feeds(request, servable)
+                    return self._feeds(request, servable)
                 loop = asyncio.get_running_loop()
-                return loop.run_in_executor(None, _feeds, request, servable)
+                return loop.run_in_executor(None, self._feeds, request, servable)
 
             prediction = await predict.predict(
                 self._core,
@@ -82,6 +81,27 @@ class _PredictionService:
             )
             return response
 
+    def _feeds(self, request: predict_pb2.PredictRequest, servable: Servable) -> Tensors:
+        feeds = _feeds(request, servable)
+        for name, tensor in feeds.items():
+            if tensor.dtype == object:
+                self._check_texts(name, tensor.reshape(-1))
+        return feeds
+
+    def _examples(self, message: input_pb2.Input) -> list[bytes]:
+        examples = messages.examples(message)
+        self._check_texts("inputs", examples)
+        return examples
+
+    def _check_texts(self, name: str, texts: Iterable[bytes]) -> None:
+        longest = max(map(len, texts), default=0)
+        if longest > self._max_text_bytes:
+            raise invalid(
+                f"A text of {name} has {longest} bytes, more than the limit of "
+                f"{self._max_text_bytes}; shorten it, or start the server with a larger "
+                "--grpc_max_text_bytes"
+            )
+
     def _write(self, outputs: Tensors, response: predict_pb2.PredictResponse) -> None:
         for name, tensor in outputs.items():
             response.outputs[name].CopyFrom(tensors.write(tensor, self._as_content))
@@ -94,7 +114,7 @@ class _PredictionService:
             answer = await inference.classify(
                 self._core,
                 spec,
-                messages.examples(request.input),
+                self._examples(request.input),
                 timeout_seconds=call.timeout_seconds(),
             )
             response = classification_pb2.ClassificationResponse()
@@ -110,7 +130,7 @@ class _PredictionService:
             answer = await inference.regress(
                 self._core,
                 spec,
-                messages.examples(request.input),
+                self._examples(request.input),
                 timeout_seconds=call.timeout_seconds(),
             )
             response = regression_pb2.RegressionResponse()
@@ -125,7 +145,7 @@ class _PredictionService:
         answers = await inference.multi_inference(
             self._core,
             tasks,
-            messages.examples(request.input),
+            self._examples(request.input),
             timeout_seconds=call.timeout_seconds(),
         )
         response = inference_pb2.MultiInferenceResponse()

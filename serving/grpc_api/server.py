@@ -1,15 +1,14 @@
 """The gRPC server: where it listens, with which credentials, and how it stops."""
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from bert_tf.errors import InputError
 from serving.grpc_api import model_service, prediction_service, ssl_config
+from serving.grpc_api.health import Health
 from serving.methods.core import Core
 from serving.options import Server as Options
 
 _MAX_MESSAGE_BYTES = 2**31 - 1
-_HEALTHY = ("", "ModelService", "PredictionService")
 
 
 class GrpcServer:
@@ -28,7 +27,7 @@ class GrpcServer:
             ssl_config.credentials(options.ssl_config_file) if options.ssl_config_file else None
         )
         self._server: grpc.aio.Server | None = None
-        self._health: health.aio.HealthServicer | None = None
+        self._health: Health | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -53,15 +52,13 @@ class GrpcServer:
         )
         server.add_generic_rpc_handlers(
             [
-                prediction_service.handler(core, options.enable_serialization_as_tensor_content),
+                prediction_service.handler(core, options),
                 model_service.handler(core),
             ]
         )
         if options.enable_grpc_healthcheck_service:
-            self._health = health.aio.HealthServicer()
-            health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-            for name in _HEALTHY:
-                await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+            self._health = Health()
+            await self._health.begin(server)
         for address in self.addresses:
             self._listen(server, address)
         await server.start()
@@ -82,9 +79,9 @@ class GrpcServer:
 
     async def stop(self, grace_seconds: float) -> None:
         """Refuses new requests, and cancels those that are not answered in time."""
+        if self._health:
+            await self._health.end()
         if self._server:
-            if self._health:
-                await self._health.enter_graceful_shutdown()
             await self._server.stop(grace_seconds)
 
 

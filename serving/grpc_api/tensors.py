@@ -206,7 +206,8 @@ def _filled(name: str, kind: _Type, count: int, values: np.ndarray) -> np.ndarra
     missing = count - len(values)
     if not missing:
         return values
-    last = values[-1] if len(values) else (b"" if kind.dtype is None else kind.dtype.type())
+    zero = b"" if kind.dtype is None else np.zeros(1, kind.dtype)[0]
+    last = values[-1] if len(values) else zero
     size = len(last) + 32 if kind.dtype is None else kind.dtype.itemsize
     if missing * size > _MAX_FILLED_BYTES:
         raise _refused(

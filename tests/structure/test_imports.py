@@ -142,7 +142,7 @@ THEIRS = {
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
     "serving.grpc_api": {"google", "grpc", "numpy", "tensorflow", "tensorflow_serving"},
-    "serving.grpc_api.server": {"grpc", "grpc_health"},
+    "serving.grpc_api.health": {"grpc", "grpc_health"},
     "serving.client": {"numpy"},
     "serving.client.grpc_clients": {"grpc"},
     "serving.client.messages": {"google"},

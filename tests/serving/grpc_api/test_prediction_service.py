@@ -1,7 +1,8 @@
 """PredictionService over gRPC, asked with the stubs of tensorflow-serving-api."""
 
+import asyncio
 import concurrent.futures
-import random
+import threading
 
 import grpc
 import numpy as np
@@ -17,6 +18,7 @@ from tensorflow_serving.apis import (
 )
 
 from serving.options import Server
+from tests.reference import snippets
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -65,6 +67,20 @@ def test_predict_answers_in_typed_fields_with_the_version_and_the_signature(stub
     assert not answer.outputs["thirds"].tensor_content
 
 
+def test_the_code_of_the_page_runs(channel, options, capsys):
+    """docs/grpc.md, but for the address and the model."""
+    (block,) = snippets.blocks("docs/grpc.md")
+    for old, new in (
+        ("localhost:8500", f"unix:{options.grpc_socket_path}"),
+        ("topics", "tiny"),
+        ('"label"', '"upper"'),
+    ):
+        assert old in block
+        block = block.replace(old, new)
+    exec(block, {})
+    assert capsys.readouterr().out == "[b'WHICH ROCKET FLEW TO THE MOON?'] 7\n"
+
+
 def test_output_filter_selects(stub):
     request = texts("ab")
     request.output_filter.append("length")
@@ -101,10 +117,6 @@ def test_requests_at_once_are_not_mixed(stub):
         assert [list(each.outputs["length"].int_val) for each in answers] == [
             [n] for n in range(64)
         ]
-
-
-def _without_model():
-    return predict_pb2.PredictRequest()
 
 
 @pytest.mark.parametrize(
@@ -254,6 +266,42 @@ def test_metadata_packs_the_signatures(stub):
     )
 
 
+def test_long_texts_are_refused(stub):
+    message = (
+        "has 8388609 bytes, more than the limit of 8388608; shorten it, or start the server with "
+        "a larger --grpc_max_text_bytes"
+    )
+    text = "x" * (2**23 + 1)
+    assert failure(stub.Predict, texts("a", text)) == (INVALID, f"A text of text {message}")
+    request = classification_pb2.ClassificationRequest()
+    request.model_spec.name, request.model_spec.signature_name = "tiny", "classify"
+    feature = request.input.example_list.examples.add().features.feature["x"]
+    feature.bytes_list.value.append(text.encode())
+    assert failure(stub.Classify, request)[1].startswith("A text of inputs has 8388")
+
+
+def test_a_client_that_goes_away_frees_its_place(stub, core, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def waiting(*arguments):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(core.runner, "run", waiting)
+        call = stub.Predict.future(texts("a"), timeout=60)
+        assert begun.wait(30)
+        before = core.metrics.request_count.value("tiny", "CANCELLED")
+        call.cancel()
+        assert ended.wait(30)
+    stub.Predict(texts("a"), timeout=60)
+    assert core.metrics.request_count.value("tiny", "CANCELLED") == before + 1
+    assert core.models.leases == 0
+
+
 def test_requests_are_counted_as_tensorflow_serving_counts_them(stub, core):
     count = core.metrics.request_count.value
     before = count("tiny", "OK"), count("tiny", "FAILED_PRECONDITION")
@@ -284,61 +332,6 @@ def test_the_deadline_of_a_client_bounds_the_run(stub, core, monkeypatch):
     stub.Predict(texts("a"))
     assert 0 < given[0] < 51  # gRPC rounds it up
     assert given[1] is None
-
-
-def raw(channel, method):
-    return channel.unary_unary(f"/tensorflow.serving.PredictionService/{method}")
-
-
-def test_bytes_that_are_no_message_are_an_internal_error_as_in_the_c_library(channel, stub):
-    code, details = failure(raw(channel, "Predict"), b"\xff\xff")
-    assert code == grpc.StatusCode.INTERNAL
-    assert details == "The request is not a tensorflow.serving.PredictRequest message."
-    assert failure(raw(channel, "SessionRun"), b"")[0] == grpc.StatusCode.UNIMPLEMENTED
-
-
-def test_damaged_requests_never_crash_the_server(channel, stub):
-    """Bytes of a good request are changed, cut and repeated; each answer has one of the codes."""
-    classify = classification_pb2.ClassificationRequest()
-    classify.model_spec.name, classify.model_spec.signature_name = "tiny", "classify"
-    inputs_of(classify.input, 0.25)
-    seeds = {
-        "Predict": predict_request("divide", x=np.float32([1, 2]), y=np.float32([3, 4])),
-        "Classify": classify,
-    }
-    generator = random.Random(16)
-    codes = set()
-    for _ in range(300):
-        method = generator.choice(list(seeds))
-        call = raw(channel, method).future(
-            damaged(seeds[method].SerializeToString(), generator), timeout=60
-        )
-        codes.add(call.code())
-    assert codes <= {
-        grpc.StatusCode.OK,
-        INVALID,
-        grpc.StatusCode.INTERNAL,
-        grpc.StatusCode.NOT_FOUND,
-        grpc.StatusCode.FAILED_PRECONDITION,
-    }
-    assert list(stub.Predict(texts("ab"), timeout=60).outputs["length"].int_val) == [2]
-
-
-def damaged(content, generator):
-    content = bytearray(content)
-    for _ in range(generator.randint(1, 4)):
-        index = generator.randrange(len(content))
-        change = generator.randrange(4)
-        if change == 0:
-            content[index] = generator.randrange(256)
-        elif change == 1:
-            content[index] ^= 1 << generator.randrange(8)
-        elif change == 2:
-            del content[index : index + generator.randint(1, 8)]
-        else:
-            content[index:index] = content[index : index + generator.randint(1, 8)]
-        content = content or bytearray(1)
-    return bytes(content)
 
 
 def test_tensor_content_by_a_flag(core, loop, tmp_path):

@@ -5,7 +5,6 @@ import socket
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     get_model_status_pb2,
     model_service_pb2_grpc,
@@ -34,16 +33,6 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
-
-
-def test_health_is_served_under_three_names(channel):
-    stub = health_pb2_grpc.HealthStub(channel)
-    for name in ("", "ModelService", "PredictionService"):
-        answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=30)
-        assert answer.status == health_pb2.HealthCheckResponse.SERVING
-    with pytest.raises(grpc.RpcError) as raised:
-        stub.Check(health_pb2.HealthCheckRequest(service="other"), timeout=30)
-    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 def test_clients_with_certificates_are_answered_and_others_are_not(core, loop, tmp_path):

@@ -101,6 +101,7 @@ FLOAT, INT8, STRING = types_pb2.DT_FLOAT, types_pb2.DT_INT8, types_pb2.DT_STRING
         proto(INT8, [2], int_val=[127, 300]),  # wraps around
         proto(STRING, [3], string_val=[b"a", b"b"]),
         proto(STRING, [2]),
+        proto(types_pb2.DT_BFLOAT16, [2]),
         proto(types_pb2.DT_COMPLEX64, [2], scomplex_val=[1, 2]),
     ],
     ids=str,
