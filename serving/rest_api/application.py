@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from serving.methods.core import Core
+from serving.options import RestFlags
 from serving.rest_api import json_text
 from serving.rest_api.api import RestApi
 from serving.rest_api.bodies import BodyReceiver, ClientGoneError, Receive
@@ -34,6 +35,7 @@ _NOT_FOUND_PAGE = (
     b"<body><h1>Not Found</h1><p>The API is under /v1/models/.</p></body></html>"
 )
 _INTERNAL = "Internal error; the server's log has the details."
+_STOPPING = "The server is stopping."
 _TOO_LARGE = 413
 _DISCARD_SECONDS = 10  # for a client that goes on sending a body that was refused
 
@@ -51,6 +53,12 @@ class RestOptions:
     limits: Limits
     cors: bool = False
     metrics_path: str | None = None
+
+    @classmethod
+    def from_flags(cls, flags: RestFlags, metrics_path: str | None = None) -> "RestOptions":
+        """As the flags say."""
+        limits = Limits(flags.rest_api_max_request_bytes, flags.rest_api_max_text_bytes)
+        return cls(limits, flags.rest_api_enable_cors_support, metrics_path)
 
 
 class RestApplication:
@@ -111,6 +119,8 @@ class RestApplication:
             return
         except ServingError as error:
             status, parts = HTTP_STATUS[error.code], [json_text.error_body(error.message)]
+        except asyncio.CancelledError:  # by uvicorn, once the time for stopping is over
+            status, parts = 503, [json_text.error_body(_STOPPING)]
         except Exception:
             logging.exception("%s %s failed", scope["method"], path)
             status, parts = 500, [json_text.error_body(_INTERNAL)]
