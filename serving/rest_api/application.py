@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from serving.methods.core import Core
-from serving.options import RestFlags
 from serving.rest_api import json_text
 from serving.rest_api.api import RestApi
 from serving.rest_api.bodies import BodyReceiver, ClientGoneError, Receive
@@ -53,12 +52,6 @@ class RestOptions:
     limits: Limits
     cors: bool = False
     metrics_path: str | None = None
-
-    @classmethod
-    def from_flags(cls, flags: RestFlags, metrics_path: str | None = None) -> "RestOptions":
-        """As the flags say."""
-        limits = Limits(flags.rest_api_max_request_bytes, flags.rest_api_max_text_bytes)
-        return cls(limits, flags.rest_api_enable_cors_support, metrics_path)
 
 
 class RestApplication:

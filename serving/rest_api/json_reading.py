@@ -171,8 +171,12 @@ def read(document: Mapping[str, Any], inputs: DTypes, max_text_bytes: int) -> tu
       ServingError: INVALID_ARGUMENT, or UNIMPLEMENTED for a type that JSON cannot give.
     """
     quick = read_quickly(document, inputs, max_text_bytes)
-    if quick is not None:
-        return quick
+    return quick if quick is not None else _read_by_value(document, inputs, max_text_bytes)
+
+
+def _read_by_value(
+    document: Mapping[str, Any], inputs: DTypes, max_text_bytes: int
+) -> tuple[str, Tensors]:
     if "instances" in document:
         instances = document["instances"]
         if "inputs" in document:

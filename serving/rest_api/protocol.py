@@ -15,7 +15,6 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from serving.options import RestFlags
 from serving.rest_api import json_text
 
 _MIN_BYTES_PER_SECOND = 1000  # of a body that comes without a pause
@@ -219,10 +218,6 @@ class RestProtocol(HttpToolsProtocol):
             self._incoming.set(_REST_SECONDS, self._time_out)
 
 
-def from_flags(flags: RestFlags) -> Any:
-    """What `uvicorn.Config(http=...)` takes: makes a protocol for each connection."""
-    return functools.partial(
-        RestProtocol,
-        flags.rest_api_header_timeout_in_ms / 1000,
-        flags.rest_api_client_timeout_in_ms / 1000,
-    )
+def protocol_class(header_seconds: float, client_seconds: float) -> Any:
+    """What `uvicorn.Config(http=...)` takes; see `RestProtocol`."""
+    return functools.partial(RestProtocol, header_seconds, client_seconds)
