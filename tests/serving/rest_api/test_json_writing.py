@@ -90,7 +90,9 @@ def test_long_answers_are_written_in_parts():
             for name, array in tensors.items()
         }
         if form == ROW:
-            plain_rows = [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
+            plain_rows = [
+                dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)
+            ]
             assert answer == (plain["texts"] if len(plain) == 1 else plain_rows)
         else:
             assert answer == (plain["texts"] if len(plain) == 1 else plain)
