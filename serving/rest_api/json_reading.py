@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from serving.rest_api import json_text
 from serving.rest_api.json_text import echo
 from serving.status import Code, ServingError, invalid
 
@@ -65,7 +66,7 @@ def signature_name(document: Mapping[str, Any]) -> str:
             f"JSON Value: {echo(document)} not formatted correctly. "
             "'signature_name' key must be a string value."
         )
-    return name
+    return json_text.printable(name)
 
 
 def read_quickly(

@@ -260,7 +260,7 @@ def echo(value: Any) -> str:
     """The start of a value's JSON text, for an error message: indented, arrays on one line."""
     parts: list[str] = []
     _write(value, 0, parts, _ECHO_CHARS)
-    return "".join(parts)[:_ECHO_CHARS].encode("utf-8", "replace").decode()
+    return printable("".join(parts)[:_ECHO_CHARS])
 
 
 def _write(value: Any, level: int, parts: list[str], room: int) -> int:
@@ -291,7 +291,11 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def printable(text: str) -> str:
+    """A text with question marks for bytes that were not UTF-8; they cannot be written."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def error_body(message: str) -> bytes:
     """The body of an error answer: one key, pretty-printed."""
-    text = message.encode("utf-8", "replace").decode()
-    return f'{{\n    "error": {_dumps(text)}\n}}'.encode()
+    return f'{{\n    "error": {_dumps(printable(message))}\n}}'.encode()

@@ -44,7 +44,8 @@ class Worker:
         try:
             return handlers[message["step"]](message, files)
         except ServingError as error:
-            return {"code": error.code, "message": error.message[:_MAX_CHARS]}, []
+            message_text = json_text.printable(error.message[:_MAX_CHARS])
+            return {"code": error.code, "message": message_text}, []
         except MemoryError:
             return {"code": Code.RESOURCE_EXHAUSTED, "message": _NO_MEMORY}, []
 

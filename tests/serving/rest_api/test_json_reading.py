@@ -107,6 +107,12 @@ def test_what_is_not_read_quickly(document, dtype):
     assert json_reading.read_quickly(document, {"x": dtype}, 100) is None
 
 
+def test_the_name_of_a_signature_can_be_written_whatever_its_bytes_are():
+    assert json_reading.signature_name({"signature_name": "a\udcff"}) == "a?"
+    with pytest.raises(ServingError, match="'signature_name' key must be a string value."):
+        json_reading.signature_name({"signature_name": None})
+
+
 def test_deep_lists_are_refused_before_numpy_and_the_stack_are():
     deep = []
     for _ in range(900):

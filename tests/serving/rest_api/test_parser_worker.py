@@ -71,6 +71,9 @@ def test_a_text_beyond_the_limit_and_long_names_in_messages():
     parse(worker, b'{"instances": [{"%s": 1}]}' % (b"n" * 9000))
     answer, _ = worker.answer({"step": "tensors", "inputs": {"text": "string"}}, [])
     assert len(answer["message"]) == 4096
+    parse(worker, b'{"instances": [{"\xff": 1}]}')
+    answer, _ = worker.answer({"step": "tensors", "inputs": {"text": "string"}}, [])
+    assert "does not have named input: ?" in answer["message"]
 
 
 @pytest.mark.parametrize(
