@@ -34,6 +34,7 @@ _NOT_FOUND_PAGE = (
     b"<body><h1>Not Found</h1><p>The API is under /v1/models/.</p></body></html>"
 )
 _INTERNAL = "Internal error; the server's log has the details."
+_STOPPING = "The server is stopping."
 _TOO_LARGE = 413
 _DISCARD_SECONDS = 10  # for a client that goes on sending a body that was refused
 
@@ -111,6 +112,8 @@ class RestApplication:
             return
         except ServingError as error:
             status, parts = HTTP_STATUS[error.code], [json_text.error_body(error.message)]
+        except asyncio.CancelledError:  # by uvicorn, once the time for stopping is over
+            status, parts = 503, [json_text.error_body(_STOPPING)]
         except Exception:
             logging.exception("%s %s failed", scope["method"], path)
             status, parts = 500, [json_text.error_body(_INTERNAL)]

@@ -52,9 +52,9 @@ class Body:
         return cls(None, file, len(content))
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Gives the memory back; in a thread, as it may take the kernel a while."""
         if self.file >= 0:
-            os.close(self.file)
+            asyncio.get_running_loop().run_in_executor(None, os.close, self.file)
             self.file = -1
         if self.on_close:
             self.on_close()

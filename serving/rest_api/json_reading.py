@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from serving.rest_api import json_text
 from serving.rest_api.json_text import echo
 from serving.status import Code, ServingError, invalid
 
@@ -65,7 +66,7 @@ def signature_name(document: Mapping[str, Any]) -> str:
             f"JSON Value: {echo(document)} not formatted correctly. "
             "'signature_name' key must be a string value."
         )
-    return name
+    return json_text.printable(name)
 
 
 def read_quickly(
@@ -171,8 +172,12 @@ def read(document: Mapping[str, Any], inputs: DTypes, max_text_bytes: int) -> tu
       ServingError: INVALID_ARGUMENT, or UNIMPLEMENTED for a type that JSON cannot give.
     """
     quick = read_quickly(document, inputs, max_text_bytes)
-    if quick is not None:
-        return quick
+    return quick if quick is not None else _read_by_value(document, inputs, max_text_bytes)
+
+
+def _read_by_value(
+    document: Mapping[str, Any], inputs: DTypes, max_text_bytes: int
+) -> tuple[str, Tensors]:
     if "instances" in document:
         instances = document["instances"]
         if "inputs" in document:

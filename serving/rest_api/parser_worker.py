@@ -5,6 +5,7 @@ A request is read in two steps, because its tensors are read by a signature that
 in between: `parse`, then `tensors` or `examples`. Bodies and tensors are in files in memory.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -43,7 +44,8 @@ class Worker:
         try:
             return handlers[message["step"]](message, files)
         except ServingError as error:
-            return {"code": error.code, "message": error.message[:_MAX_CHARS]}, []
+            message_text = json_text.printable(error.message[:_MAX_CHARS])
+            return {"code": error.code, "message": message_text}, []
         except MemoryError:
             return {"code": Code.RESOURCE_EXHAUSTED, "message": _NO_MEMORY}, []
 
@@ -110,6 +112,7 @@ def main() -> None:
     """Answers over the socket whose descriptor is the argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group
     os.nice(_NICENESS)
+    gc.disable()  # nothing here is cyclic, and it looks at millions of lists again and again
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         run(connection)
 

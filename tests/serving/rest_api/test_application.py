@@ -1,44 +1,11 @@
-"""Requests and answers as TensorFlow Serving's REST contract has them."""
+"""HTTP around the REST API: paths, verbs, headers, limits and metrics."""
 
-import gzip
 import json
-import math
+import re
 
 import pytest
 
 PREDICT = "/v1/models/tiny:predict"
-
-
-def test_status_lists_versions_as_strings(ask_json):
-    status = {"error_code": "OK", "error_message": ""}
-    served = {"version": "7", "state": "AVAILABLE", "status": status}
-    failed = {"error_code": "INVALID_ARGUMENT", "error_message": "broken"}
-    failed = {"version": "6", "state": "END", "status": failed}
-    for path, want in {
-        "/v1/models/tiny": [served, failed],
-        "/v1/models/tiny/versions/7": [served],
-        "/v1/models/tiny/labels/any": [served, failed],  # a label is not looked at
-    }.items():
-        assert ask_json("GET", path) == (200, {"model_version_status": want})
-
-
-def test_metadata_describes_every_signature(ask_json):
-    status, answer = ask_json("GET", "/v1/models/tiny/metadata")
-    assert status == 200
-    assert answer["model_spec"] == {"name": "tiny", "signature_name": "", "version": "7"}
-    signatures = answer["metadata"]["signature_def"]["signature_def"]
-    assert signatures["serving_default"]["inputs"] == {
-        "text": {
-            "dtype": "DT_STRING",
-            "tensor_shape": {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False},
-            "name": "serving_default_text:0",
-        }
-    }
-    assert signatures["serving_default"]["method_name"] == "tensorflow/serving/predict"
-    assert signatures["serving_default"]["defaults"] == {}
-    init = signatures["__saved_model_init_op"]
-    assert init["method_name"] == ""
-    assert init["outputs"]["__saved_model_init_op"]["dtype"] == "DT_INVALID"
 
 
 @pytest.mark.parametrize(
@@ -105,226 +72,121 @@ def test_options_wants_an_origin(ask):
     assert ask("OPTIONS", PREDICT)[0] == 400
 
 
-AB_CDE = {
-    "predictions": [
-        {"length": 2, "thirds": [2.0, pytest.approx(2 / 3)], "upper": "AB"},
-        {"length": 3, "thirds": [3.0, 1.0], "upper": "CDE"},
-    ]
-}
+def test_a_body_and_a_text_beyond_their_limits(ask, ask_json):
+    body = b'{"instances": ["' + b"a" * 2**20 + b'"]}'
+    status, headers, answer = ask("POST", PREDICT, body)
+    assert status == 413
+    assert headers[b"connection"] == b"close"
+    error = json.loads(answer)["error"]
+    assert "the limit is 1048576" in error and "--rest_api_max_request_bytes" in error
+    body = b'{"instances": ["' + b"a" * (2**18 + 1) + b'"]}'
+    status, answer = ask_json("POST", PREDICT, body)
+    assert status == 400
+    assert "262145 bytes, more than the limit of 262144; " in answer["error"]
+    assert "--rest_api_max_text_bytes" in answer["error"]
+
+
+def test_a_declared_size_beyond_the_limit_is_refused_unread(ask_json):
+    headers = [(b"content-length", b"99999999999")]
+    status, answer = ask_json("POST", PREDICT, b"{", headers=headers)
+    assert status == 413
+    assert "99999999999 bytes or more" in answer["error"]
+
+
+def test_head_has_the_length_of_an_answer_but_no_body(ask):
+    status, headers, body = ask("HEAD", "/v1/models/tiny")
+    want = b'{\n    "error": "Malformed request: HEAD /v1/models/tiny"\n}'
+    assert (status, body) == (400, b"")
+    assert headers[b"content-length"] == str(len(want)).encode()
+
+
+def test_metrics_count_requests_by_status(ask):
+    before = ask("GET", "/metrics")[2]
+    for body in ('{"instances": ["a"]}', "{"):
+        ask("POST", PREDICT, body)
+    ask("GET", "/v1/elsewhere")
+    ask("GET", "/v1/models/tiny")
+    status, headers, page = ask("GET", "/metrics")
+    assert (status, headers[b"content-type"]) == (200, b"text/plain")
+
+    def grown(line):
+        pattern = re.escape(line) + rb" (\d+)\n"
+        counts = [re.findall(pattern, text) for text in (before, page)]
+        return int(counts[1][0]) - int((counts[0] or [0])[0])
+
+    count = b':tensorflow:serving:request_count{model_name="tiny",status='
+    assert grown(count + b'"OK"}') == 2
+    assert grown(count + b'"INVALID_ARGUMENT"}') == 1
+    nobody = b':tensorflow:serving:request_count{model_name="",status="INVALID_ARGUMENT"}'
+    assert grown(nobody) == 1
+    latency = b':tensorflow:serving:request_latency_count{model_name="tiny",API='
+    assert grown(latency + b'"predict",entrypoint="REST"}') == 1
+    assert grown(latency + b'"",entrypoint="REST"}') == 1
+
+
+@pytest.fixture(scope="module")
+def other_application(core):
+    """With CORS, a page, and no metrics."""
+    from serving.rest_api.application import RestApplication, RestOptions
+    from serving.rest_api.limits import Limits
+
+    async def page(scope, receive, send):
+        await send({"type": "page", "path": scope["path"]})
+
+    application = RestApplication(core, RestOptions(Limits(100, 100), cors=True), page)
+    yield application
+    application.close()
+
+
+def test_everything_outside_v1_belongs_to_the_page(other_application, call):
+    for path in ("/", "/metrics", "/v1", "/v2/models"):
+        assert call(other_application, "GET", path) == [{"type": "page", "path": path}]
 
 
 @pytest.mark.parametrize(
-    ("body", "want"),
+    ("method", "path", "headers", "status"),
     [
-        ('{"instances": ["ab", "cde"]}', AB_CDE),
-        ('{"instances": [{"text": "ab"}, {"text": "cde"}]}', AB_CDE),
-        ('{"instances": [{"b64": "YWI="}, "cde"]}', AB_CDE),
-        ('{"instances": ["ab", "cde"], "unknown": 1} and more', AB_CDE),
-        ('{"signature_name": "", "instances": ["ab", "cde"], "instances": 1}', AB_CDE),
-        (
-            '{"inputs": ["ab"]}',
-            {
-                "outputs": {
-                    "length": [2],
-                    "thirds": [AB_CDE["predictions"][0]["thirds"]],
-                    "upper": ["AB"],
-                }
-            },
-        ),
-        (
-            '{"inputs": {"text": [], "unknown": 1}}',
-            {"outputs": {"length": [], "thirds": [], "upper": []}},
-        ),
-        (
-            '{"signature_name": "divide", "instances": [{"x": 1, "y": 4.0}, {"y": 2, "x": -3}]}',
-            {"predictions": [0.25, -1.5]},
-        ),
-        ('{"signature_name": "gather", "inputs": [[1, 2]]}', {"outputs": [[3.5, 5.5]]}),
-        ('{"signature_name": "gather", "instances": [[], []]}', {"predictions": [[], []]}),
-        (
-            '{"signature_name": "total", "inputs": [2, 3]}',
-            {"outputs": {"sum": 5.0, "x": [2.0, 3.0]}},
-        ),
+        ("OPTIONS", PREDICT, [(b"origin", b"http://a.example")], 200),
+        ("OPTIONS", PREDICT, [], 400),
+        ("GET", "/v1/models/tiny", [], 200),
+        ("GET", "/v1/models/other", [], 404),
     ],
 )
-def test_predict(ask_json, body, want):
-    assert ask_json("POST", PREDICT, body) == (200, want)
+def test_answers_have_cors_headers_if_asked_for(
+    other_application, application, call, method, path, headers, status
+):
+    allowed = {
+        b"access-control-allow-origin": b"*",
+        b"access-control-allow-methods": b"POST, GET",
+        b"access-control-allow-headers": b"Content-Type",
+    }
+    start, *_ = call(other_application, method, path, headers=headers)
+    assert start["status"] == status
+    assert allowed.items() <= dict(start["headers"]).items()
+    start, *_ = call(application, method, path, headers=headers)
+    assert not allowed.keys() & dict(start["headers"]).keys()
 
 
-def test_nan_and_infinity_pass_both_ways(ask):
-    body = '{"signature_name": "divide", "inputs": {"x": [1, NaN, -2, Inf], "y": [0, 1, 0, 7]}}'
-    status, _, answer = ask("POST", PREDICT, body)
-    assert status == 200
-    assert b"[Infinity,NaN,-Infinity,Infinity]" in answer
-    values = json.loads(answer)["outputs"]
-    assert values[0] == math.inf and math.isnan(values[1])
+def test_a_client_that_goes_away_is_not_answered(application, loop):
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": PREDICT, "headers": []}
+    loop.run_until_complete(application(scope, receive, send))
+    assert sent == []
 
 
-def test_every_type_passes_both_ways(ask_json):
-    row = {"truth": True, "double": 0.1, "small": -5, "large": -(2**63), "unsigned": 2**64 - 1}
-    row["raw_bytes"] = {"b64": "/wA="}
-    body = json.dumps({"signature_name": "same", "instances": [row]})
-    want = {"predictions": [{f"same_{name}": value for name, value in row.items()}]}
-    assert ask_json("POST", PREDICT, body) == (200, want)
-
-
-ELEMENT = "Failed to process element: "
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "error"),
-    [
-        ("", 400, "JSON Parse error: The document is empty"),
-        ("{", 400, "JSON Parse error: "),
-        ("[1]", 400, "JSON Value: [1] Is not object"),
-        ("{}", 400, "Missing 'inputs' or 'instances' key"),
-        ('{"inputs": 1, "instances": 2}', 400, "Not formatted correctly expecting only one of"),
-        ('{"instances": 1}', 400, "Expecting 'instances' to be an list/array"),
-        ('{"instances": []}', 400, "No values in 'instances' array"),
-        ('{"signature_name": 5}', 400, "'signature_name' key must be a string value."),
-        (
-            '{"signature_name": "no"}',
-            400,
-            'Serving signature name: "no" not found in signature def',
-        ),
-        ('{"instances": [1e400]}', 400, "JSON Parse error: "),
-        (
-            '{"signature_name": "divide", "instances": [1]}',
-            400,
-            "instances is a plain list, but expecting list of objects as multiple input tensors "
-            "required as per tensorinfo_map",
-        ),
-        (
-            '{"signature_name": "divide", "inputs": [1]}',
-            400,
-            "inputs is a plain value/list, but expecting an object as multiple input tensors "
-            "required as per tensorinfo_map",
-        ),
-        (
-            '{"signature_name": "divide", "inputs": {"x": [1]}}',
-            400,
-            "Missing named input: y in 'inputs' object.",
-        ),
-        (
-            '{"signature_name": "divide", "instances": [{"x": 1}]}',
-            400,
-            ELEMENT
-            + "0 of 'instances' list. JSON object: {\n    \"x\": 1\n} keys must be equal to: x,y",
-        ),
-        (
-            '{"instances": [{"words": "a"}]}',
-            400,
-            ELEMENT + "0 key: words of 'instances' list. Error: INVALID_ARGUMENT: "
-            "JSON object: does not have named input: words",
-        ),
-        (
-            '{"instances": ["a", {"text": "b"}]}',
-            400,
-            "Expecting value/list but got object at item 1",
-        ),
-        ('{"instances": [{"text": "b"}, "a"]}', 400, "Expecting object but got list at item 1"),
-        (
-            '{"instances": ["a", 5]}',
-            400,
-            ELEMENT + "1 of 'instances' list. Error: INVALID_ARGUMENT: "
-            "JSON Value: 5 Type: Number is not of expected type: string",
-        ),
-        (
-            '{"instances": [null]}',
-            400,
-            "JSON Value: null Type: Null is not of expected type: string",
-        ),
-        ('{"instances": [{"b64": "?"}]}', 400, "Unable to base64 decode"),
-        (
-            '{"signature_name": "gather", "instances": [[1], [2, 0]]}',
-            400,
-            ELEMENT + "1 of 'instances' list. Error: INVALID_ARGUMENT: "
-            "Expecting tensor size: 1 but got: 2",
-        ),
-        (
-            '{"signature_name": "gather", "instances": [[1, 2], [[1], [2]]]}',
-            400,
-            "Expecting shape [2] but got: [2,1]",
-        ),
-        (
-            '{"signature_name": "gather", "instances": [[[1, 2], [1]]]}',
-            400,
-            "Encountered list at unexpected size: 1 at level: 1 expected size: 2",
-        ),
-        (
-            '{"signature_name": "gather", "instances": [[[1], 1]]}',
-            400,
-            "JSON Value: 1 found at incorrect level: 2 in the JSON DOM. Expected at level: 2",
-        ),
-        (
-            '{"signature_name": "gather", "inputs": [1, [1]]}',
-            400,
-            "Encountered list at unexpected level: 1 expected < 1",
-        ),
-        (
-            '{"signature_name": "gather", "inputs": [[1.0]]}',
-            400,
-            "JSON Value: 1.0 Type: Number is not of expected type: int32",
-        ),
-        (
-            '{"signature_name": "gather", "inputs": [[2147483648]]}',
-            400,
-            "JSON Value: 2147483648 Type: Number is not of expected type: int32",
-        ),
-        (
-            '{"signature_name": "gather", "inputs": [[true]]}',
-            400,
-            "JSON Value: true Type: True is not of expected type: int32",
-        ),
-        ('{"signature_name": "gather", "inputs": [[5]]}', 400, "indices[0,0] = 5 is not in [0, 3)"),
-        ('{"instances": [["a"]]}', 400, "Input text has shape [1, 1], expected [-1]"),
-        (
-            '{"signature_name": "total", "instances": [1]}',
-            400,
-            "Tensor name: sum has no shape information",
-        ),
-        (
-            '{"signature_name": "half", "inputs": [1]}',
-            501,
-            "Conversion of JSON Value: 1 to type: half",
-        ),
-        (
-            '{"signature_name": "brain", "inputs": [1]}',
-            400,
-            "Failed to write JSON value for tensor type: bfloat16",
-        ),
-    ],
-)
-def test_refused_requests(ask_json, body, status, error):
-    got, answer = ask_json("POST", PREDICT, body)
-    assert got == status
-    assert list(answer) == ["error"]
-    assert error in answer["error"]
-
-
-def test_bad_json_is_seen_before_an_unknown_model(ask, ask_json):
-    path = "/v1/models/other:predict"
-    assert ask("POST", path, "{")[0] == 400
-    status, answer = ask_json("POST", path, '{"instances": ["a"]}')
-    assert (status, answer["error"]) == (404, "Servable not found for request: Latest(other)")
-
-
-def test_an_unknown_model_is_seen_before_an_unknown_signature(ask):
-    body = '{"signature_name": "no", "instances": []}'
-    assert ask("POST", "/v1/models/other:predict", body)[0] == 404
-
-
-def test_gzip_bodies_are_inflated(ask_json):
-    gzipped = [(b"content-encoding", b"gzip")]
-    body = gzip.compress(b'{"instances": ["ab", "cde"]}')
-    assert ask_json("POST", PREDICT, body, headers=gzipped) == (200, AB_CDE)
-    for damaged in (b"no gzip", body[:-3]):
-        status, answer = ask_json("POST", PREDICT, damaged, headers=gzipped)
-        assert (status, answer["error"]) == (400, "JSON Parse error: The document is empty")
-
-
-def test_text_that_is_not_utf8_reaches_the_model_and_the_answer_is_json(ask_json):
-    status, answer = ask_json("POST", PREDICT, b'{"instances": ["a\xff"]}')
-    assert status == 200
-    assert answer["predictions"][0]["length"] == 2
-    assert answer["predictions"][0]["upper"] == "A\ufffd"
+def test_what_nobody_expected_is_a_500_whose_cause_is_in_the_log(ask_json, core, caplog):
+    broken = core.models.servable
+    core.models.servable = None
+    try:
+        status, answer = ask_json("GET", "/v1/models/tiny")
+    finally:
+        core.models.servable = broken
+    assert (status, answer["error"]) == (500, "Internal error; the server's log has the details.")
+    assert "GET /v1/models/tiny failed" in caplog.text

@@ -66,3 +66,67 @@ def test_an_empty_batch_is_an_empty_list():
 def test_outputs_of_unequal_batch_size_are_refused():
     with pytest.raises(ServingError, match="y has inconsistent batch size: 3 expecting: 2"):
         write(ROW, x=np.zeros(2), y=np.zeros(3))
+
+
+def test_long_answers_are_written_in_parts():
+    wide = np.arange(50_000, dtype=np.float32).reshape(2, 25_000)
+    cube = np.arange(60_000, dtype=np.int32).reshape(2, 100, 300)
+    many = np.arange(40_000, dtype=np.int32)
+    texts = np.array([b"a%d" % index for index in range(40_000)], object)
+    for form, tensors in (
+        (ROW, {"wide": wide, "cube": cube}),
+        (COLUMN, {"wide": wide, "cube": cube}),
+        (ROW, {"many": many, "texts": texts}),
+        (ROW, {"texts": texts}),
+        (COLUMN, {"texts": texts}),
+    ):
+        dtypes = {"wide": "float", "texts": "string"}
+        outputs = {name: types.SimpleNamespace(dtype=dtypes.get(name, "int32")) for name in tensors}
+        parts = list(json_writing.prediction(form, tensors, outputs))
+        assert len(parts) > 2
+        (answer,) = json.loads(b"".join(parts)).values()
+        plain = {
+            name: [text.decode() for text in array] if name == "texts" else array.tolist()
+            for name, array in tensors.items()
+        }
+        if form == ROW:
+            plain_rows = [
+                dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)
+            ]
+            assert answer == (plain["texts"] if len(plain) == 1 else plain_rows)
+        else:
+            assert answer == (plain["texts"] if len(plain) == 1 else plain)
+
+
+def test_names_and_empty_dimensions():
+    text = write(ROW, **{"100%": np.zeros((2, 0), np.float32), 'a"b': np.zeros((2, 0, 3))})
+    assert json.loads(text)["predictions"] == [{"100%": [], 'a"b': []}] * 2
+    text = write(ROW, x=np.zeros((2, 2, 0), np.float32))
+    assert json.loads(text)["predictions"] == [[[], []]] * 2
+
+
+def test_bytes_are_objects_in_both_forms_at_any_rank():
+    packed = np.array([[b"\xff\x00"], [b"a"]], object)
+    objects = [{"b64": "/wA="}], [{"b64": "YQ=="}]
+    assert json.loads(write(ROW, x_bytes=packed))["predictions"] == list(objects)
+    assert json.loads(write(ROW, x_bytes=packed[:, 0]))["predictions"] == [*objects[0], *objects[1]]
+    assert json.loads(write(COLUMN, x_bytes=packed[0, 0:1].reshape(())))["outputs"] == objects[0][0]
+
+
+def test_classes_have_labels_and_scores_or_one_of_them():
+    labels = np.array([[b"a", b"b"]] * 3, object)
+    scores = np.array([[0.1, 0.9], [1, 0], [np.nan, np.inf]], np.float32)
+
+    def results(labels, scores):
+        return json.loads(b"".join(json_writing.classes(labels, scores)))["results"]
+
+    assert results(labels, scores)[:2] == [[["a", 0.1], ["b", 0.9]], [["a", 1.0], ["b", 0.0]]]
+    assert results(None, scores)[0] == [["", 0.1], ["", 0.9]]
+    assert results(labels, None)[2] == [["a", 0.0], ["b", 0.0]]
+    many = np.tile(scores[:2], (10_000, 1))
+    assert len(results(None, many)) == 20_000
+
+
+def test_numbers_of_a_regression():
+    text = b"".join(json_writing.numbers(np.array([0.5, 2, -np.inf], np.float32)))
+    assert json.loads(text) == {"results": [0.5, 2.0, float("-inf")]}
