@@ -19,6 +19,7 @@ from serving.models import config, config_file, lean_tensorflow, versions
 from serving.models.manager import Load, ModelManager
 from serving.monitoring.config import prometheus_path
 from serving.monitoring.metrics import Metrics
+from serving.monitoring.request_log import RequestLogs
 from serving.options import Server
 from serving.status import ServingError
 
@@ -37,7 +38,8 @@ def run(options: Server) -> None:
     _check_base_paths(options, configs)
     _check_files(options)
     metrics = Metrics()
-    manager = ModelManager(options, _load(options, metrics), _print)
+    request_logs = RequestLogs(metrics)
+    manager = ModelManager(options, _load(options, metrics), _print, request_logs)
     with _listeners(options) as listeners:
         # While models load nothing is in progress. As the first process of a container, this one
         # would not end at all without a handler.
@@ -52,6 +54,7 @@ def run(options: Server) -> None:
             print("Interrupted.", file=sys.stderr)
             _leave(_INTERRUPTED)
     manager.close()
+    request_logs.close()
     _print("Stopped.")
     _leave(0)
 

@@ -45,7 +45,8 @@ async def answering(
     executor = ThreadPoolExecutor(num_threads, "request")
     direct = DirectRunner(executor, metrics)
     batching = _batching(options, direct, metrics)
-    core = Core(manager, batching or direct, metrics, options.rest_api_timeout_in_ms / 1000)
+    timeout_seconds = options.rest_api_timeout_in_ms / 1000
+    core = Core(manager, batching or direct, metrics, timeout_seconds, manager.request_logs)
     grpc_server = GrpcServer(options)
     rest_server = None
     if "rest_api_port" in listeners:

@@ -1,7 +1,7 @@
 """What every method works with: models, a way to run them, and what an operator watches."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -10,6 +10,8 @@ import numpy as np
 from serving.models.servable import Servable, Tensors
 from serving.models.spec import ModelSpec, VersionStatus
 from serving.monitoring.metrics import Metrics
+from serving.monitoring.prediction_logs import Target
+from serving.monitoring.request_log import RequestLogs
 from serving.status import invalid
 
 
@@ -78,12 +80,14 @@ class Core:
 
     Attributes:
       timeout_seconds: maximum time that a REST request may take in the runner.
+      request_logs: None: nothing is logged.
     """
 
     models: Models
     runner: Runner
     metrics: Metrics
     timeout_seconds: float
+    request_logs: RequestLogs | None = None
 
     def lease(self, spec: ModelSpec) -> AbstractContextManager[Servable]:
         """What answers a request; see `Models.lease`.
@@ -94,3 +98,14 @@ class Core:
         if not spec.name:
             raise invalid("ModelSpec has no name specified.")
         return self.models.lease(spec)
+
+    def log(self, servable: Servable, spec: ModelSpec, make: Callable[[Target], Any]) -> None:
+        """Logs a request that was answered, if it is in the sample of a log.
+
+        Args:
+          make: makes the PredictionLog, later and in another thread.
+        """
+        if self.request_logs:
+            name, version = servable.name, servable.version
+            target = Target(name, version, spec.signature_name)
+            self.request_logs.log(name, lambda: make(target))

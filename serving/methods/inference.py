@@ -10,6 +10,7 @@ from serving.methods import counting
 from serving.methods.core import Core
 from serving.models.servable import DEFAULT_SIGNATURE, Servable, Signature, Tensors
 from serving.models.spec import ModelSpec
+from serving.monitoring import prediction_logs
 from serving.status import Code, ServingError, invalid
 
 CLASSIFY = "tensorflow/serving/classify"
@@ -82,6 +83,7 @@ async def classify(
                 servable, spec.signature_name, feeds, (), timeout_seconds
             )
         counting.examples(core.metrics, spec.name, len(examples))
+    core.log(servable, spec, lambda target: prediction_logs.classify(target, examples))
     return _classification(servable, outputs, len(examples))
 
 
@@ -107,6 +109,7 @@ async def regress(
                 servable, spec.signature_name, feeds, (), timeout_seconds
             )
         counting.examples(core.metrics, spec.name, len(examples))
+    core.log(servable, spec, lambda target: prediction_logs.regress(target, examples))
     return _regression(servable, outputs, len(examples))
 
 

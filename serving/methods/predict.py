@@ -10,6 +10,7 @@ from serving.methods import counting
 from serving.methods.core import Core
 from serving.models.servable import Servable, Signature, Tensors
 from serving.models.spec import ModelSpec
+from serving.monitoring import prediction_logs
 from serving.status import invalid
 
 FeedsOf = Callable[[Servable], Tensors | Awaitable[Tensors]]
@@ -58,6 +59,9 @@ async def predict(
             tensors = await core.runner.run(
                 servable, spec.signature_name, feeds, outputs, timeout_seconds
             )
+    core.log(
+        servable, spec, lambda target: prediction_logs.predict(target, feeds, tensors, outputs)
+    )
     return Prediction(servable, signature, tensors)
 
 

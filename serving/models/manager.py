@@ -13,6 +13,7 @@ from serving.models import labels, lifecycle, versions
 from serving.models.config import ModelConfig, of_messages
 from serving.models.lifecycle import Model, State, Version
 from serving.models.spec import ModelSpec, VersionStatus
+from serving.monitoring.request_log import RequestLogs
 from serving.options import ModelFlags
 from serving.status import Code, ServingError, invalid
 
@@ -34,10 +35,17 @@ class ModelManager:
     Args:
       load: gives a servable that is ready to answer, or raises ServingError.
       report: takes a line for the operator, from any thread.
+      request_logs: told which models are logged, and how; None: nothing is.
     """
 
-    def __init__(self, options: ModelFlags, load: Load, report: Report) -> None:
-        self._load, self._report = load, report
+    def __init__(
+        self,
+        options: ModelFlags,
+        load: Load,
+        report: Report,
+        request_logs: RequestLogs | None = None,
+    ) -> None:
+        self._load, self._report, self.request_logs = load, report, request_logs
         self._poll_seconds = options.file_system_poll_wait_seconds
         self._retries = lifecycle.Retries(
             options.max_num_load_retries, max(0, options.load_retry_interval_micros) / 1e6
@@ -146,10 +154,19 @@ class ModelManager:
                 if config.name not in known or known[config.name].base_path != config.base_path:
                     _require_versions(config)
             found = {config.name: self._look(config) for config in configs}
+            set_logs = self._logs_of(configs)
             with self._changed:
                 self._replace(configs, found)
                 self._changed.notify_all()
+            set_logs()
             self._wait_until_available(new, noun)
+
+    def _logs_of(self, configs: Sequence[ModelConfig]) -> Callable[[], None]:
+        """What sets the request logs; refused if one of them cannot be written."""
+        if not self.request_logs:
+            return lambda: None
+        logged = {each.name: [each.logging] for each in configs if each.logging is not None}
+        return self.request_logs.prepared(logged)
 
     def _replace(
         self, configs: Sequence[ModelConfig], found: Mapping[str, "_Found | None"]

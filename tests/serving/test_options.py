@@ -55,3 +55,16 @@ def test_a_socket_is_an_api_too():
 )
 def test_threads_of_sessions(flags, threads):
     assert options.ModelFlags(**MODEL, **flags).session_threads == threads
+
+
+@pytest.mark.parametrize(
+    ("flags", "threads"),
+    [
+        ({}, (0, 0)),
+        ({"enable_batching": True}, (1, 1)),
+        ({"enable_batching": True, "tensorflow_intra_op_parallelism": 4}, (4, 0)),
+        ({"enable_batching": True, "tensorflow_session_parallelism": 2}, (2, 2)),
+    ],
+)
+def test_a_batch_has_one_thread_unless_flags_say_more(flags, threads):
+    assert options.Server(**MODEL, **flags).session_threads == threads

@@ -1,6 +1,7 @@
 """The manager with real directories and a load that only reads a file: no TensorFlow."""
 
 import contextlib
+import dataclasses
 import shutil
 import threading
 import time
@@ -13,6 +14,8 @@ from serving.models import manager as manager_lib
 from serving.models.config import ModelConfig
 from serving.models.policies import All, Latest, Specific
 from serving.models.spec import ModelSpec
+from serving.monitoring import request_log
+from serving.monitoring.metrics import Metrics
 from serving.status import Code, ServingError
 
 
@@ -327,3 +330,23 @@ def test_after_close_nothing_is_loaded(models):
     it.write("m", 2)
     time.sleep(0.1)
     assert it.loads == [("m", 1)]
+
+
+def test_a_config_sets_the_request_logs_or_is_refused_with_them(models, tmp_path):
+    it = models()
+    it.write("m", 1)
+    it.manager.request_logs = request_log.RequestLogs(Metrics())
+    logged = it.config("m")
+    logging_config = model_server_config_pb2.ModelConfig().logging_config
+    logging_config.log_collector_config.type = "tfrecord"
+    logging_config.log_collector_config.filename_prefix = str(tmp_path / "log")
+    logging_config.sampling_config.sampling_rate = 1
+    it.manager.start([dataclasses.replace(logged, logging=logging_config)])
+    wrong = type(logging_config)()
+    wrong.log_collector_config.type = "none"
+    code, message = refusal(it.manager.apply, [dataclasses.replace(logged, logging=wrong)])
+    assert (code, message.partition(".")[0]) == (
+        Code.NOT_FOUND,
+        "Cannot find LogCollector::Factory for type: none",
+    )
+    assert it.manager.configs()["m"].logging == logging_config
