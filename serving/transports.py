@@ -50,7 +50,7 @@ async def answering(
     grpc_server = GrpcServer(options)
     rest_server = None
     if "rest_api_port" in listeners:
-        page = PageApplication(manager.configs)
+        page = PageApplication(manager.configs) if options.enable_page else None
         rest_server = RestServer(options, core, listeners["rest_api_port"], page)
     if "port" in listeners:
         listeners["port"].close()  # gRPC binds the port itself
@@ -82,7 +82,11 @@ class RestServer:
     """The REST API, and the page next to it, on a bound socket."""
 
     def __init__(
-        self, options: Server, core: Core, listener: socket.socket, page: PageApplication
+        self,
+        options: Server,
+        core: Core,
+        listener: socket.socket,
+        page: PageApplication | None,
     ) -> None:
         limits = Limits(options.rest_api_max_request_bytes, options.rest_api_max_text_bytes)
         rest_options = RestOptions(

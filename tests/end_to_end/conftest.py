@@ -13,6 +13,8 @@ import sys
 import numpy as np
 import pytest
 
+from tests.reference import chromium
+
 # What TensorFlow prints, from C++ and from Python; no command shows it.
 _LOUD = re.compile(
     r"[IWE]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWE] |"
@@ -173,3 +175,12 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A headless Chromium."""
+    if missing := chromium.missing():
+        pytest.skip(missing)
+    with chromium.running(tmp_path_factory.mktemp("profile")) as running:
+        yield running

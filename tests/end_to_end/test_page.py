@@ -7,8 +7,6 @@ import pytest
 from tests.reference import canned_models, chromium
 from tests.reference.canned_models import signature
 
-pytestmark = pytest.mark.skipif(bool(chromium.missing()), reason=str(chromium.missing()))
-
 TEXT = {"text": (str, 1)}
 LABELS = {"label": (str, 1), "labels": (str, 2), "probabilities": (float, 2), "logits": (float, 2)}
 ENTITIES = {
@@ -56,7 +54,6 @@ MODELS = {
         TEXT,
         LABELS,
         topic("b", [EVIL, "b"], [0.25, 0.75]),
-        versions=[("12", "AVAILABLE", ""), ("9", "AVAILABLE", ""), ("7", "END", "no file")],
     ),
     "many": one(
         TEXT,
@@ -105,12 +102,6 @@ MODELS["infinite"]["answer"] = '{"predictions": [NaN, -Infinity]}'
 @pytest.fixture(scope="module")
 def server():
     with canned_models.running(MODELS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium.running(tmp_path_factory.mktemp("profile")) as running:
         yield running
 
 
@@ -168,19 +159,6 @@ def test_the_request_is_shown_as_curl_for_a_shell(opened, server):
     shown = browser.run("return document.querySelector('#curl').textContent")
     body = """{"instances":[{"text":"it'\\''s"}]}"""
     assert shown == f"curl '{server.url}/v1/models/topics:predict' \\\n  -d '{body}'"
-
-
-def test_another_version_is_asked_and_one_that_is_not_loaded_says_why(opened, server):
-    browser = opened("topics")
-    options = browser.texts("#version option")
-    assert options == ["newest (12)", "12", "9", "7 (END: no file)"]
-    assert browser.run("return document.querySelector('#version').options[3].disabled")
-    browser.run(
-        "const list = document.querySelector('#version'); list.value = '9';"
-        "list.dispatchEvent(new Event('change'))"
-    )
-    browser.wait("location.hash.includes('version=9')")
-    assert ask(browser, server)[0] == "/v1/models/topics/versions/9:predict"
 
 
 def test_several_labels(opened, server):
@@ -360,18 +338,3 @@ def test_colours_can_be_chosen_and_their_contrast_is_enough(opened, server):
             low, high = sorted(map(luminance, pair))
             assert (high + 0.05) / (low + 0.05) >= 4.5, pair
     assert len(pairs) > 20 and len(grounds) >= 8
-
-
-def test_a_server_that_is_gone_is_said(server, browser):
-    browser.open("about:blank")
-    browser.open(f"{server.url}/#model=topics")
-    browser.wait("document.querySelector('#rows textarea')")
-    browser.devtools("Network.enable")
-    gone = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    browser.devtools("Network.emulateNetworkConditions", **gone)
-    try:
-        browser.click("#ask")
-        browser.wait("document.querySelector('#error').innerText.includes('does not answer')")
-    finally:
-        browser.devtools("Network.emulateNetworkConditions", **(gone | {"offline": False}))
-        browser.console()

@@ -1,5 +1,6 @@
 """A server of the page with models that answer the same to every request, and remember them."""
 
+import asyncio
 import contextlib
 import json
 import re
@@ -33,6 +34,8 @@ def signature(inputs, outputs):
 class Server:
     """Models by name: dicts of `signatures`, `answer` (or `error`) and `versions`.
 
+    A model without signatures is still being loaded. `seconds` are what its next answers take.
+
     Attributes:
       url: its address.
       asked: (path, body) of each POST, in order.
@@ -50,19 +53,23 @@ class Server:
             more = message.get("more_body", False)
         if not scope["path"].startswith("/v1/"):
             return await self._page(scope, receive, send)
-        status, answer = self._answer(scope["method"], scope["path"], body)
+        status, answer = await self._answer(scope["method"], scope["path"], body)
         text = answer if isinstance(answer, str) else json.dumps(answer)
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": text.encode()})
 
-    def _answer(self, method, path, body):
+    async def _answer(self, method, path, body):
         name, _, action = _PATH.fullmatch(path).groups()
         model = self.models[name]
         if method == "POST":
             self.asked.append((path, json.loads(body)))
+            if seconds := model.get("seconds"):
+                await asyncio.sleep(seconds.pop(0))
             error = model.get("error")
             return (400, {"error": error}) if error else (200, model["answer"])
+        if action and "signatures" not in model:
+            return 404, {"error": f"Servable not found for request: Latest({name})"}
         if action:
             return 200, {"metadata": {"signature_def": {"signature_def": model["signatures"]}}}
         versions = model.get("versions", [("1", "AVAILABLE", "")])
@@ -87,5 +94,5 @@ def running(models):
         try:
             yield application
         finally:
-            server.should_exit = True
+            server.should_exit = server.force_exit = True
             thread.join()

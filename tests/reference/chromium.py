@@ -81,7 +81,7 @@ class Browser:
 
     def wait(self, condition, *arguments):
         """Waits until an expression is true, and gives its value."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             if value := self.run(f"return {condition}", *arguments):
                 return value

@@ -68,7 +68,7 @@ OURS = {
     | {"serving.text_protos"},
     "serving.execution": EXECUTION,
     "serving.methods": METHODS,
-    "serving.rest_api": METHODS | {"serving.page", "serving.rest_api"},
+    "serving.rest_api": METHODS | {"serving.rest_api"},
     "serving.grpc_api": METHODS | {"serving.grpc_api", "serving.text_protos"},
     "serving.client": CLIENT,
     "serving.loadtest": CLIENT | {"serving.loadtest"},

@@ -26,13 +26,14 @@ export function byId(id) {
 /**
  * A table whose first column names the rows.
  * @param {string} caption
- * @param {string[]} heads
+ * @param {string[]} heads "" is above bars.
  * @param {Array<{cells: Array<Node|string|number>, isBest?: boolean}>} rows numbers stand right.
  */
 export function table(caption, heads, rows) {
   const isNumber = (column) => rows.length > 0 && typeof rows[0].cells[column] === "number";
-  const head = heads.map((name, column) =>
-    element("th", { scope: "col", class: isNumber(column) ? "number" : "" }, name));
+  const head = heads.map((name, column) => (name
+    ? element("th", { scope: "col", class: isNumber(column) ? "number" : "" }, name)
+    : element("td", { "aria-hidden": "true" })));
   const body = rows.map(({ cells, isBest = false }) => {
     const [first, ...others] = cells;
     return element("tr", { class: isBest ? "is-best" : "" },

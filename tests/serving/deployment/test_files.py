@@ -1,15 +1,19 @@
 """The files, read by what reads them: YAML, text protos, Kubernetes, Prometheus."""
 
+import dataclasses
 import json
 import re
 
 import pytest
 import yaml
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from serving.deployment import exported, files, plan
 from serving.deployment.options import Deploy
+from serving.execution import parameters
+from serving.monitoring import config as monitoring
+from serving.options import Server
 from tests.reference import kubernetes_fields, promql
 
 METADATA = "/v1/models/topics/metadata"
@@ -57,29 +61,6 @@ def server(texts):
     return pod, pod["containers"][0]
 
 
-def message(name, fields):
-    """A message type from its fields: type names of descriptors, or other such messages.
-
-    The protos of batching and monitoring are not in tensorflow-serving-api.
-    """
-    file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
-
-    def add(messages, name, fields):
-        added = messages.add(name=name)
-        for number, (field, kind) in enumerate(fields.items(), start=1):
-            made = added.field.add(name=field, number=number, label="LABEL_OPTIONAL")
-            if isinstance(kind, dict):
-                add(added.nested_type, f"T{field}", kind)
-                made.type, made.type_name = "TYPE_MESSAGE", f"T{field}"
-            else:
-                made.type = kind
-
-    add(file.message_type, name, fields)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
-
-
 def test_models_config_is_what_the_server_reads(texts):
     config = text_format.Parse(
         texts["config/models.config"], model_server_config_pb2.ModelServerConfig()
@@ -91,26 +72,22 @@ def test_models_config_is_what_the_server_reads(texts):
     assert dict(model.version_labels) == {"stable": 1, "canary": 2}
 
 
-def test_batching_config_is_what_the_server_reads(texts):
-    value = {"value": "TYPE_INT64"}
-    names = ("max_batch_size", "batch_timeout_micros", "max_enqueued_batches", "num_batch_threads")
-    parameters = message("BatchingParameters", dict.fromkeys(names, value))
-    found = text_format.Parse(texts["config/batching.config"], parameters())
-    assert (found.max_batch_size.value, found.batch_timeout_micros.value) == (64, 2000)
-    assert found.num_batch_threads.value == 4  # that of the deployment, not of the export
+def test_batching_config_is_what_the_server_reads(texts, tmp_path):
+    file = tmp_path / "batching.config"
+    file.write_text(texts["config/batching.config"])
+    found = parameters.from_file(str(file), "")
+    assert (found.max_batch_size, found.batch_timeout_micros) == (64, 2000)
+    assert found.num_batch_threads == 4  # that of the deployment, not of the export
 
 
-def test_monitoring_config_and_prometheus_agree(texts):
-    fields = {"prometheus_config": {"enable": "TYPE_BOOL", "path": "TYPE_STRING"}}
-    config = text_format.Parse(
-        texts["config/monitoring.config"], message("MonitoringConfig", fields)()
-    )
-    assert config.prometheus_config.enable
+def test_monitoring_config_and_prometheus_agree(texts, tmp_path):
+    file = tmp_path / "monitoring.config"
+    file.write_text(texts["config/monitoring.config"])
     (job,) = yaml.safe_load(texts["prometheus.yml"])["scrape_configs"]
     monitor = manifests(texts)["PodMonitor"]["spec"]["podMetricsEndpoints"][0]
     annotations = manifests(texts)["Deployment"]["spec"]["template"]["metadata"]["annotations"]
     paths = {job["metrics_path"], monitor["path"], annotations["prometheus.io/path"]}
-    assert paths == {config.prometheus_config.path}
+    assert paths == {monitoring.prometheus_path(str(file))}
     assert job["job_name"] == monitor["relabelings"][0]["replacement"] == "tensorflow-serving"
 
 
@@ -137,6 +114,7 @@ def test_the_server_has_known_flags_and_its_files(texts):
     assert compose["entrypoint"] == container["command"] == ["/usr/bin/tensorflow_model_server"]
     flags = dict(flag.removeprefix("--").split("=", 1) for flag in container["args"])
     assert flags.keys() <= FLAGS
+    assert flags.keys() <= {field.name for field in dataclasses.fields(Server)}  # ours has them too
     generated = yaml.safe_load(texts["kustomization.yaml"])["configMapGenerator"][0]
     names = {name.removeprefix("config/") for name in generated["files"]}
     assert {f"config/{name}" for name in names} <= set(texts)
