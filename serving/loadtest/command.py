@@ -7,7 +7,7 @@ from typing import Any
 
 from bert_tf import files, progress
 from bert_tf.errors import InputError
-from serving.client import address, inputs, rows
+from serving.client import address, inputs, methods, rows
 from serving.client.blocking import Client
 from serving.client.connecting import connect
 from serving.client.exchanges import Api
@@ -27,6 +27,7 @@ def main(options: LoadTest) -> None:
     Raises:
       InputError: the model is not ready, or it does not answer what would be sent.
     """
+    options.require_files()
     settings = Settings(
         timeout_seconds=options.timeout_seconds,
         batch_size=options.batch_size,
@@ -59,7 +60,7 @@ def _metadata(client: Client, options: LoadTest) -> Metadata:
             raise options.explained(error) from error
         reason = error.message
         with contextlib.suppress(ServingError):
-            reason = ", ".join(map(str, client.status())) or reason
+            reason = ", ".join(map(methods.shown, client.status())) or reason
         raise InputError(
             f"{options.model_name} at {options.url} is not ready: {reason}."
         ) from error
@@ -70,13 +71,8 @@ def _inputs(options: LoadTest, metadata: Metadata) -> list[dict[str, Any]]:
     signature = metadata.signature(options.signature or "")
     if options.input_file is None:
         return traffic.made_up(signature.inputs, options.batch_size, options.num_words)
-    try:
-        with open(options.input_file, "rb") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise InputError(
-            f"--input_file={options.input_file} cannot be read: {error.strerror}."
-        ) from None
+    with open(options.input_file, "rb") as file:
+        lines = file.read().splitlines()
     return rows.from_lines(lines, rows.in_order(signature.inputs), options.batch_size)
 
 
