@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import grpc
@@ -50,7 +51,7 @@ class _PredictionService:
         self._as_content = options.enable_serialization_as_tensor_content
         self._max_text_bytes = options.grpc_max_text_bytes
 
-    def _counted(self, request: Any, api: str) -> Any:
+    def _counted(self, request: Any, api: str) -> AbstractContextManager[None]:
         name = request.model_spec.name
         return counting.request(self._core.metrics, name, api, _ENTRYPOINT)
 
@@ -70,7 +71,7 @@ class _PredictionService:
                 self._core,
                 spec,
                 feeds_of,
-                outputs=request.output_filter,
+                outputs=tuple(request.output_filter),
                 timeout_seconds=call.timeout_seconds(),
             )
             response = predict_pb2.PredictResponse()
@@ -88,8 +89,8 @@ class _PredictionService:
                 self._check_texts(name, tensor.reshape(-1))
         return feeds
 
-    def _examples(self, message: input_pb2.Input) -> list[bytes]:
-        examples = messages.examples(message)
+    async def _examples(self, message: input_pb2.Input, call: Call) -> list[bytes]:
+        examples = await handling.in_thread_if(call.is_large, messages.examples, message)
         self._check_texts("inputs", examples)
         return examples
 
@@ -114,12 +115,12 @@ class _PredictionService:
             answer = await inference.classify(
                 self._core,
                 spec,
-                self._examples(request.input),
+                await self._examples(request.input, call),
                 timeout_seconds=call.timeout_seconds(),
             )
             response = classification_pb2.ClassificationResponse()
             messages.fill_spec(response.model_spec, spec, answer.servable.version)
-            _fill_classes(response.result, answer)
+            await handling.in_thread_if(call.is_large, _fill_classes, response.result, answer)
             return response
 
     async def regress(
@@ -130,7 +131,7 @@ class _PredictionService:
             answer = await inference.regress(
                 self._core,
                 spec,
-                self._examples(request.input),
+                await self._examples(request.input, call),
                 timeout_seconds=call.timeout_seconds(),
             )
             response = regression_pb2.RegressionResponse()
@@ -145,7 +146,7 @@ class _PredictionService:
         answers = await inference.multi_inference(
             self._core,
             tasks,
-            self._examples(request.input),
+            await self._examples(request.input, call),
             timeout_seconds=call.timeout_seconds(),
         )
         response = inference_pb2.MultiInferenceResponse()
