@@ -158,6 +158,7 @@ THEIRS = {
     "serving.page": set(),
     "serving.deployment": set(),
     "serving.deployment.files": {"jinja2"},
+    "serving.rest_api.protocol": {"httptools", "uvicorn"},
     "script": set(),
 }
 
