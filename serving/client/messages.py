@@ -10,7 +10,6 @@ import functools
 import importlib
 import importlib.machinery
 import os
-import sys
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -90,5 +89,5 @@ def _path(file: str) -> str:
 def _folder(package: str) -> str:
     """Where a package is installed."""
     # Not importlib.util.find_spec: that tells bert_tf.quiet that TensorFlow is about to be loaded.
-    spec = importlib.machinery.PathFinder.find_spec(package, sys.path)
+    spec = importlib.machinery.PathFinder.find_spec(package)
     return next(iter(spec.submodule_search_locations or ()), "") if spec else ""

@@ -93,7 +93,7 @@ class Methods:
                     return found.version
                 statuses = yield from _asked(self._api.status(spec))
                 has_words = isinstance(statuses, list) and statuses
-                reason = ", ".join(map(_shown, statuses)) if has_words else found.message
+                reason = ", ".join(map(shown, statuses)) if has_words else found.message
                 yield Pause(_SECONDS_BETWEEN_LOOKS)
         except ServingError:
             raise ServingError(
@@ -119,7 +119,8 @@ def _asked(exchange: Exchange[Any]) -> Plan[Any]:
     return found
 
 
-def _shown(status: VersionStatus) -> str:
+def shown(status: VersionStatus) -> str:
+    """The state of a version in words."""
     problem = f" ({status.code.name}: {status.message})" if status.code else ""
     return f"version {status.version} is {status.state}{problem}"
 

@@ -136,5 +136,14 @@ def _unreachable(server: str, error: Exception, *, is_tls: bool) -> ServingError
     """The error of a connection that fails; only that of a certificate is not tried again."""
     if is_tls:
         return ServingError(Code.UNAUTHENTICATED, f"TLS with {server} failed: {error}")
-    reason = str(error) or type(error).__name__
-    return ServingError(Code.UNAVAILABLE, f"No server answers at {server}: {reason}")
+    return ServingError(Code.UNAVAILABLE, f"No server answers at {server}: {_reason(error)}")
+
+
+def _reason(error: BaseException) -> str:
+    """What the operating system said, where it said something; libraries say it in five lines."""
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__

@@ -7,7 +7,7 @@ from typing import Any
 
 from bert_tf import files, progress
 from bert_tf.errors import InputError
-from serving.client import address, inputs, rows
+from serving.client import address, inputs, methods, rows
 from serving.client.blocking import Client
 from serving.client.connecting import connect
 from serving.client.exchanges import Api
@@ -59,7 +59,7 @@ def _metadata(client: Client, options: LoadTest) -> Metadata:
             raise options.explained(error) from error
         reason = error.message
         with contextlib.suppress(ServingError):
-            reason = ", ".join(map(str, client.status())) or reason
+            reason = ", ".join(map(methods.shown, client.status())) or reason
         raise InputError(
             f"{options.model_name} at {options.url} is not ready: {reason}."
         ) from error

@@ -123,7 +123,7 @@ class _Worker:
         async with asyncio.TaskGroup() as tasks:
             for time_due in arrivals.times(self._load.rate, seconds, generator):
                 due = self._load.start + time_due
-                if (wait := due - time.monotonic()) > 0:
+                while (wait := due - time.monotonic()) > 0:  # uvloop wakes up to 1 ms too early
                     await asyncio.sleep(wait)
                 tasks.create_task(send(due))
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import functools
 
 import grpc
+import pytest
 import tensorflow as tf
 from google.protobuf import json_format
 from tensorflow_serving.apis import (
@@ -134,3 +135,18 @@ class _Model(model_service_pb2_grpc.ModelServiceServicer):
         state = get_model_status_pb2.ModelVersionStatus.State.Value(self._endpoint.state)
         response.model_version_status.add(version=model_endpoint.VERSION, state=state)
         return response
+
+
+@pytest.fixture(scope="session")
+def running():
+    """One for all tests of a folder, whose conftest.py imports both fixtures."""
+    endpoint = Endpoint()
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture
+def endpoint(running):
+    """A server of both APIs that has not been asked yet."""
+    running.reset()
+    return running

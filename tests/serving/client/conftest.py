@@ -4,21 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.reference import model_endpoint_grpc
+from tests.reference.model_endpoint_grpc import endpoint, running
 
-
-@pytest.fixture(scope="session")
-def running():
-    endpoint = model_endpoint_grpc.Endpoint()
-    yield endpoint
-    endpoint.close()
-
-
-@pytest.fixture
-def endpoint(running):
-    """A server of both APIs that has not been asked yet."""
-    running.reset()
-    return running
+__all__ = ["ask", "endpoint", "running"]
 
 
 def client_class(kind):
