@@ -12,7 +12,6 @@ from serving.loadtest.summary import Summary
 
 _REFUSED = ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
 _SHARE_OF_CAPACITY = 0.7  # at more, waiting times grow quickly
-_ON_TIME = 0.95  # of the requests of a rate
 
 
 def lines(options: LoadTest, version: int, summary: Summary) -> Iterator[str]:
@@ -65,8 +64,11 @@ def _advice(options: LoadTest, summary: Summary) -> Iterator[str]:
             "less, or raise its limits (max_enqueued_batches):"
         )
         yield _command(options, **_less(options))
-    elif options.rate and summary.requests_per_second < _ON_TIME * options.rate:
-        yield "The server cannot keep up with this rate. What it can do at most:"
+    elif options.rate and summary.is_growing:
+        yield (
+            "The server cannot keep up with this rate: requests wait longer and longer. What it "
+            "can do at most:"
+        )
         yield _command(options, rate=None)
     elif not options.rate and summary.requests:
         yield "Latency of users who do not wait for each other, at 70 % of this throughput:"

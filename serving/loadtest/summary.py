@@ -10,6 +10,7 @@ import numpy as np
 from serving.loadtest.worker import Record
 
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_FEW = 40  # latencies; of fewer no growth is told
 _FULL_CORE = 0.85  # of a core: a process of Python that takes so much has no more to give
 
 
@@ -26,6 +27,7 @@ class Summary:
       errors: requests by the name of their code.
       messages: the first one of each code.
       cpu_shares: of a core that each process of the client took.
+      is_growing: whether requests waited longer and longer: more were due than are answered.
     """
 
     seconds: float
@@ -36,6 +38,7 @@ class Summary:
     errors: dict[str, int]
     messages: dict[str, str]
     cpu_shares: list[float]
+    is_growing: bool
 
     @property
     def requests_per_second(self) -> float:
@@ -73,7 +76,20 @@ def of(records: Sequence[Record], batch_size: int) -> Summary:
         errors=dict(errors.most_common()),
         messages=messages,
         cpu_shares=[record.cpu_share for record in records],
+        is_growing=_is_growing(records),
     )
+
+
+def _is_growing(records: Sequence[Record]) -> bool:
+    """Whether the median latency of the last quarter is twice that of the first one."""
+    if sum(len(record.latencies) for record in records) < _FEW:
+        return False
+    first, last = [], []
+    for record in records:
+        quarter = len(record.latencies) // 4
+        first.append(np.asarray(record.latencies[:quarter]))
+        last.append(np.asarray(record.latencies[len(record.latencies) - quarter :]))
+    return bool(np.median(np.concatenate(last)) > 2 * np.median(np.concatenate(first)))
 
 
 def percentile(values: np.ndarray, share: float) -> float:

@@ -15,6 +15,7 @@ from serving.parity.targets import Target
 from serving.status import Code, ServingError
 
 _DIFFERENT = 1  # exit status
+_NO_ANSWER = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)  # says nothing about answers
 
 
 def main(options: Parity) -> None:
@@ -70,10 +71,18 @@ def _made(options: Parity, target: Target) -> list[Any]:
 
 def _record(options: Parity, target: Target, logs: Sequence[Any]) -> None:
     assert options.record
-    for log in progress.counted(logs, "Recording", "requests"):
-        records.parts(log)[1].response.CopyFrom(target.answer(log))
-    records.write(options.record, logs)
-    print(f"Recorded: {len(logs)} requests with their answers, in {options.record}.")
+    answered = []
+    for index, log in enumerate(progress.counted(logs, "Recording", "requests")):
+        try:
+            records.parts(log)[1].response.CopyFrom(target.answer(log))
+        except ServingError as error:
+            if error.code in _NO_ANSWER or (not answered and index == len(logs) - 1):
+                raise
+            print(f"Record {index} is left out: {error}", file=sys.stderr)
+        else:
+            answered.append(log)
+    records.write(options.record, answered)
+    print(f"Recorded: {len(answered)} requests with their answers, in {options.record}.")
     compare = invocation.of("parity", "-m serving.parity")
     print(f"Compare another server:  {compare} --requests={options.record} --url=HOST:PORT")
 
@@ -92,7 +101,7 @@ def _compare(options: Parity, target: Target, logs: Sequence[Any]) -> None:
         try:
             found = responses.arrays(records.parts(log)[0], target.answer(log))
         except ServingError as error:
-            if error.code == Code.UNAVAILABLE:
+            if error.code in _NO_ANSWER:
                 raise
             comparison.fail(index, str(error))
         else:

@@ -129,7 +129,7 @@ def _largest(recorded: np.ndarray, found: np.ndarray) -> float:
     is_same = (old == new) | (np.isnan(old) & np.isnan(new))
     with np.errstate(invalid="ignore"):
         differences = np.where(is_same, 0.0, np.abs(old - new))
-    return float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
+    return float(np.nan_to_num(differences, nan=np.inf, posinf=np.inf).max(initial=0.0))
 
 
 def _shown(recorded: np.ndarray, found: np.ndarray) -> tuple[str, str]:

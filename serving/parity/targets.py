@@ -174,7 +174,9 @@ def _json_examples(request: Any) -> list[dict[str, Any]]:
 def _json_feature(feature: Any) -> Any:
     kind = feature.WhichOneof("kind")
     values = list(getattr(feature, kind).value)
-    return [json_text(value) for value in values] if kind == "bytes_list" else values
+    if kind == "bytes_list":
+        values = [json_text(value) for value in values]
+    return values[0] if len(values) == 1 else values
 
 
 def _scored(outputs: dict[str, np.ndarray]) -> Sequence[Scored]:

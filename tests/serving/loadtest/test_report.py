@@ -19,6 +19,7 @@ def summary(**changes):
         "errors": {},
         "messages": {},
         "cpu_shares": [0.123],
+        "is_growing": False,
     }
     return Summary(**figures | changes)
 
@@ -51,7 +52,7 @@ def test_the_table():
         ({}, {"cpu_shares": [0.97]}, "client is the bottleneck", "--processes=2"),
         ({}, {"errors": {"UNAVAILABLE": 1}}, "queue is full", "--concurrency=4"),
         ({"rate": 10.0}, {"errors": {"RESOURCE_EXHAUSTED": 1}}, "queue is full", "--rate=5"),
-        ({"rate": 400.0}, {}, "cannot keep up", "--model_name=m"),
+        ({"rate": 400.0}, {"is_growing": True}, "cannot keep up", "--model_name=m"),
         ({"rate": 124.0}, {}, "keeps up with this rate", "--rate=190"),
     ],
 )

@@ -43,6 +43,15 @@ def test_processes_are_added_up():
     assert found.is_client_full
 
 
+def test_latency_that_grows_is_told_from_latency_that_varies():
+    generator = np.random.default_rng(0)
+    steady = generator.exponential(size=200)
+    waiting = steady + np.linspace(0, 5, 200)  # of a queue that never empties
+    assert not summary.of([record(steady, {}, seconds=1.0)], 1).is_growing
+    assert summary.of([record(waiting, {}, seconds=1.0)] * 2, 1).is_growing
+    assert not summary.of([record(waiting[::20], {}, seconds=1.0)], 1).is_growing
+
+
 def test_nothing_answered_has_no_latency():
     found = summary.of([record([], {Code.UNAVAILABLE: 1}, seconds=1.0)], batch_size=1)
     assert (found.latency_ms, found.requests_per_second, found.delay_ms) == ({}, 0.0, 0.0)
