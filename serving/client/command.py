@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bert_tf import invocation
+from bert_tf import files, invocation
 from bert_tf.errors import InputError
 from bert_tf.flagging import REQUIRED, option
 from serving.client import address, answers, rows
@@ -59,10 +59,16 @@ class ServerFlags:
             raise InputError(
                 "--client_certificate and --client_key go together; give both or none."
             )
+
+    def require_files(self) -> None:
+        """Checks that files that are read are there, before anything is sent.
+
+        Raises:
+          InputError: one is not.
+        """
         for name in ("root_certificates", "client_certificate", "client_key"):
-            path = getattr(self, name)
-            if path and not os.path.isfile(path):
-                raise InputError(f"--{name}={path} is not a file.")
+            if path := getattr(self, name):
+                files.require_file(path, f"--{name}")
 
     @property
     def tls(self) -> Tls:
@@ -184,6 +190,7 @@ def notes() -> str:
 
 def main(options: Client, arguments: Sequence[str]) -> None:
     """Sends the texts in batches and prints one line per row."""
+    options.require_files()
     with connect(options.url, options.model_name, options.settings) as client:
         try:
             signature = options.signature or ""

@@ -27,6 +27,7 @@ def main(options: LoadTest) -> None:
     Raises:
       InputError: the model is not ready, or it does not answer what would be sent.
     """
+    options.require_files()
     settings = Settings(
         timeout_seconds=options.timeout_seconds,
         batch_size=options.batch_size,
@@ -70,13 +71,8 @@ def _inputs(options: LoadTest, metadata: Metadata) -> list[dict[str, Any]]:
     signature = metadata.signature(options.signature or "")
     if options.input_file is None:
         return traffic.made_up(signature.inputs, options.batch_size, options.num_words)
-    try:
-        with open(options.input_file, "rb") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise InputError(
-            f"--input_file={options.input_file} cannot be read: {error.strerror}."
-        ) from None
+    with open(options.input_file, "rb") as file:
+        lines = file.read().splitlines()
     return rows.from_lines(lines, rows.in_order(signature.inputs), options.batch_size)
 
 

@@ -1,8 +1,8 @@
 """Flags of `python -m serving.loadtest`."""
 
 import dataclasses
-import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from serving.client.command import ServerFlags
@@ -56,9 +56,15 @@ class LoadTest(ServerFlags):
                 f"--processes={self.processes} cannot share {self.in_progress} requests in "
                 "progress; give a larger --concurrency."
             )
-        folder = os.path.dirname(self.output or "") or "."
-        if not os.path.isdir(folder):
-            raise InputError(f"--output={self.output}: there is no directory {folder}.")
+
+    def require_files(self) -> None:
+        """Checks that what is read is there, and that what is written can be."""
+        super().require_files()
+        if self.input_file:
+            files.require_file(self.input_file, "--input_file")
+        if self.output:
+            read = self.input_file or ""
+            files.require_output_file(self.output, "--output", read, "--input_file")
 
     @property
     def in_progress(self) -> int:

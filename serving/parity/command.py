@@ -25,6 +25,7 @@ def main(options: Parity) -> None:
       InputError: there is nothing to ask or to compare with, or no server.
       SystemExit: with status 1 if answers differ.
     """
+    options.require_files()
     logs = list(records.read(options.requests)) if options.requests else []
     known = [log for log in logs if records.parts(log)[0] in records.KINDS]
     name = options.model_name or (_model_name(known[0]) if known else "")

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.flagging import option
 from serving.client.command import ServerFlags
@@ -52,7 +53,6 @@ class Parity(ServerFlags):
             )
         if self.input_file and not (self.model_name or self.saved_model):
             raise InputError("--model_name is missing; --input_file does not name a model.")
-        self._check_files()
         if self.batch_size < 1:
             raise InputError(f"--batch_size={self.batch_size} must be at least 1.")
         if self.tolerance < 0 or self.num_shown < 0:
@@ -60,20 +60,22 @@ class Parity(ServerFlags):
         if not 0 <= self.min_identical <= 1:
             raise InputError(f"--min_identical={self.min_identical:g} must be from 0 to 1.")
 
-    def _check_files(self) -> None:
+    def require_files(self) -> None:
+        """Checks that what is read is there, and that what is written can be."""
+        super().require_files()
         for name in ("requests", "input_file"):
-            path = getattr(self, name)
-            if path and not os.path.isfile(path):
-                raise InputError(f"--{name}={path} is not a file.")
+            if path := getattr(self, name):
+                files.require_file(path, f"--{name}")
         file = os.path.join(self.saved_model or "", "saved_model.pb")
         if self.saved_model and not os.path.isfile(file):
             raise InputError(
                 f"--saved_model={self.saved_model} holds no saved_model.pb. Wanted: the directory "
                 "of a version, as models/NAME/1."
             )
-        folder = os.path.dirname(self.record or "") or "."
-        if not os.path.isdir(folder):
-            raise InputError(f"--record={self.record}: there is no directory {folder}.")
+        if self.record:
+            source = "--requests" if self.requests else "--input_file"
+            read = self.requests or self.input_file or ""
+            files.require_output_file(self.record, "--record", read, source)
 
     @property
     def asked(self) -> str:

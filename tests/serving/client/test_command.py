@@ -244,7 +244,6 @@ def test_a_signature_of_a_version_over_both_apis(endpoint, capsys, url):
     [
         ({"version": 1, "label": "a"}, "--version=1 and --label=a both name a version"),
         ({"client_key": "a"}, "--client_certificate and --client_key go together"),
-        ({"root_certificates": "none.pem"}, "--root_certificates=none.pem is not a file"),
         ({"concurrency": 0}, "--concurrency=0 must be at least 1"),
         ({"top_k": -1}, "--top_k=-1 must be at least 1, or 0"),
         ({"timeout_seconds": 0.0}, "--timeout_seconds=0 must be more than 0"),
@@ -255,3 +254,9 @@ def test_a_signature_of_a_version_over_both_apis(endpoint, capsys, url):
 def test_wrong_flags_are_refused_before_anything_is_sent(wrong, message):
     with pytest.raises(InputError, match=message):
         client.Client(model_name="m", **wrong)
+
+
+def test_missing_certificates_are_refused_before_anything_is_sent():
+    options = client.Client(model_name="m", root_certificates="none.pem")
+    with pytest.raises(InputError, match="--root_certificates=none.pem does not exist"):
+        client.main(options, ["a"])

@@ -11,6 +11,7 @@ from serving.client import Answer, Retry, ServingError, Settings
 from serving.client.asynchronous import AsyncClient
 from serving.client.blocking import Client
 from serving.status import Code
+from tests.reference import snippets
 
 KINDS = ["rest", "grpc", "async rest", "async grpc"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -215,3 +216,16 @@ def test_large_requests_are_compressed_if_that_is_wanted(ask, endpoint, kind):
 def test_answers_of_more_than_4_megabytes_arrive(ask, kind):
     (answer,) = ask(kind, "predict", ["x" * 5_000_000], signature="upper")
     assert answer == {"upper": "X" * 5_000_000}
+
+
+def test_the_programs_of_the_page_run(endpoint, capsys):
+    addresses = {"localhost:8501": endpoint.rest_url, "grpc://localhost:8500": endpoint.grpc_url}
+    for program in snippets.blocks("docs/clients.md"):
+        for shown, here in addresses.items():
+            program = program.replace(shown, here)
+        exec(program, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "[('a', 0.5), ('b', 0.5)]"
+    assert printed[2].endswith("[('a', 0.5), ('b', 0.5)]")
+    assert printed[3] == "100 ['AVAILABLE']"
+    assert printed[4].startswith(("INVALID_ARGUMENT ", "FAILED_PRECONDITION "))

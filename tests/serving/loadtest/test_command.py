@@ -1,6 +1,7 @@
 """The load test of a server that keeps the contract."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -9,6 +10,7 @@ from serving.loadtest import command
 from serving.loadtest.options import LoadTest
 from serving.status import Code
 
+ROOT = pathlib.Path(__file__).parent
 SHORT = {"model_name": "m", "warmup_seconds": 0.0, "duration_seconds": 0.3}
 
 
@@ -65,9 +67,20 @@ def test_requests_that_the_model_refuses_are_not_sent_by_the_thousand(endpoint):
         ({"concurrency": 0}, "--concurrency=0 must be at least 1"),
         ({"warmup_seconds": -1.0}, "--warmup_seconds=-1 must be at least 0"),
         ({"processes": 9}, "--processes=9 cannot share 8 requests"),
-        ({"output": "none/figures.json"}, "there is no directory none"),
     ],
 )
 def test_wrong_flags_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
         LoadTest(model_name="m", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"output": str(ROOT)}, "--output=.* is a directory; the name of a file was wanted"),
+        ({"input_file": "none"}, "--input_file=none does not exist"),
+    ],
+)
+def test_files_are_looked_at_before_anything_is_sent(wrong, message):
+    with pytest.raises(InputError, match=message):
+        command.main(LoadTest(**SHORT, **wrong))

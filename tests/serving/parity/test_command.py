@@ -137,13 +137,24 @@ def test_a_saved_model_is_asked_in_this_process(base_path, tmp_path, capsys):
         ({}, "Give --requests or --input_file, and not both"),
         ({"input_file": "a"}, "--input_file has no answers to compare with"),
         ({"input_file": "a", "record": "b"}, "--model_name is missing"),
-        ({"requests": "none"}, "--requests=none is not a file"),
         ({"requests": __file__, "tolerance": -1.0}, "must be at least 0"),
         ({"requests": __file__, "min_identical": 2.0}, "--min_identical=2 must be from 0 to 1"),
-        ({"requests": __file__, "saved_model": "none"}, "--saved_model=none holds no saved_model"),
-        ({"requests": __file__, "record": "none/a"}, "there is no directory none"),
     ],
 )
 def test_wrong_flags_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
         Parity(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"requests": "none"}, "--requests=none does not exist"),
+        ({"requests": __file__, "saved_model": "none"}, "--saved_model=none holds no saved_model"),
+        ({"requests": __file__, "record": __file__}, "is --requests too; give another name"),
+        ({"requests": __file__}, "not a TFRecord file, or damaged at byte 0"),
+    ],
+)
+def test_files_are_looked_at_before_anything_is_sent(wrong, message):
+    with pytest.raises(InputError, match=message):
+        command.main(Parity(**wrong))
