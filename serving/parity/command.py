@@ -72,7 +72,7 @@ def _made(options: Parity, target: Target) -> list[Any]:
 
 def _record(options: Parity, target: Target, logs: Sequence[Any]) -> None:
     assert options.record
-    answered = []
+    answered: list[Any] = []
     for index, log in enumerate(progress.counted(logs, "Recording", "requests")):
         try:
             records.parts(log)[1].response.CopyFrom(target.answer(log))
