@@ -60,6 +60,7 @@ class _Requests:
         self._around = self._session.merge_environment_settings(
             server, {}, False, tls.root_certificates or True, None
         )
+        self._around["allow_redirects"] = False  # a POST would become a GET
 
     def send(self, exchange: Exchange[Any], timeout_seconds: float) -> bytes:
         body, headers = _encoded(exchange, self._settings)

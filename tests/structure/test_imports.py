@@ -145,6 +145,7 @@ THEIRS = {
     "serving.grpc_api.health": {"grpc", "grpc_health"},
     "serving.client": {"numpy"},
     "serving.client.grpc_clients": {"grpc"},
+    "serving.client.grpc_requests": {"numpy", "orjson"},
     "serving.client.messages": {"google"},
     "serving.client.rest": {"httpx2", "requests"},
     "serving.client.rest_requests": {"numpy", "orjson"},
