@@ -60,7 +60,6 @@ class _Requests:
         self._around = self._session.merge_environment_settings(
             server, {}, False, tls.root_certificates or True, None
         )
-        self._around["allow_redirects"] = False  # a POST would become a GET
 
     def send(self, exchange: Exchange[Any], timeout_seconds: float) -> bytes:
         body, headers = _encoded(exchange, self._settings)
@@ -68,7 +67,10 @@ class _Requests:
         request = requests.Request(exchange.verb, url, headers, data=body)
         try:
             response = self._session.send(
-                self._session.prepare_request(request), timeout=timeout_seconds, **self._around
+                self._session.prepare_request(request),
+                timeout=timeout_seconds,
+                allow_redirects=False,  # after one, a POST would be a GET
+                **self._around,
             )
         except requests.Timeout:
             raise _late(self._server, timeout_seconds) from None
