@@ -85,6 +85,7 @@ class _Worker:
         self._end = self._from + load.seconds
         self._next = load.seed  # processes begin with different requests
         self._ended = self._failed = 0
+        self._cpu_from = time.process_time(), time.monotonic()
         self._connections: Connections
 
     async def run(self) -> Record:
@@ -97,6 +98,8 @@ class _Worker:
             watching.cancel()
             await self._connections.close()
         self._tell()
+        if not self._record.cpu_share:  # it took less than the time between two reports
+            self._measure_cpu()
         self._record.seconds = max(time.monotonic(), self._end) - self._from
         return self._record
 
@@ -165,13 +168,16 @@ class _Worker:
     async def _watch(self) -> None:
         """Reports what ends, and measures CPU time from the moment that counts to the end."""
         await asyncio.sleep(max(0.0, self._from - time.monotonic()))
-        cpu, wall = time.process_time(), time.monotonic()
+        self._cpu_from = time.process_time(), time.monotonic()
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_REPORTS)
             self._tell()
-            seconds = time.monotonic() - wall
-            if time.monotonic() < self._end + _SECONDS_BETWEEN_REPORTS:
-                self._record.cpu_share = (time.process_time() - cpu) / seconds
+            if time.monotonic() < self._end:
+                self._measure_cpu()
+
+    def _measure_cpu(self) -> None:
+        cpu, wall = self._cpu_from
+        self._record.cpu_share = (time.process_time() - cpu) / (time.monotonic() - wall)
 
     def _tell(self) -> None:
         self._report(self._ended, self._failed)
