@@ -19,6 +19,7 @@ PAGES += sorted(f"docs/{path.name}" for path in (snippets.PAGES / "docs").glob("
 # The test that runs the Python blocks of a page.
 RUN_BY = {
     "README.md": "tests/end_to_end/test_wheel.py",
+    "docs/clients.md": "tests/serving/client/test_methods.py",
     "docs/grpc.md": "tests/serving/grpc_api/test_prediction_service.py",
     "docs/clients.md": "tests/serving/client/test_methods.py",
     "docs/hub.md": "tests/export/test_hub.py",
