@@ -11,11 +11,11 @@ import sys
 
 import grpc
 import pytest
+import requests
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
 from bert_tf.errors import InputError
 from serving import options, server
-from serving.client import command as client
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -60,15 +60,16 @@ def test_serves_both_apis_and_stops_on_sigterm(base_path, ports):
     )
     try:
         assert next(process.stdout) == f"Loading tiny, version 7, from {base_path}/7 ...\n"
-        (ready,) = [line for line in process.stdout if line.startswith("Ready: ")][:1]
+        ready = next(line for line in process.stdout if line.startswith("Ready: "))
         assert f"http://localhost:{rest}/v1/models/tiny:predict" in ready
         assert f"gRPC on localhost:{grpc_port}" in ready
         assert next(process.stdout) == f"Try it: http://localhost:{rest}/\n"
         (asking,) = re.findall("^Ask it: (.*)$", next(process.stdout))
         flags = f"-m serving.client --url=localhost:{rest} --model_name=tiny "
         assert asking.endswith(f'{flags}"a text"')
-        predictions = client.predict(f"http://127.0.0.1:{rest}", "tiny", ["ab", "cde"])
-        assert [row["upper"] for row in predictions] == ["AB", "CDE"]
+        url = f"http://127.0.0.1:{rest}/v1/models/tiny:predict"
+        rows = requests.post(url, json={"instances": ["ab", "cde"]}).json()["predictions"]
+        assert [row["upper"] for row in rows] == ["AB", "CDE"]
         assert grpc_versions(grpc_port) == [7]
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=30)
