@@ -88,8 +88,11 @@ def _load(options: Server, metrics: Metrics) -> Load:
     def load(name: str, version: int, path: str) -> Any:
         # TensorFlow (2 s) loads only once the files are there and the ports are free.
         lean_tensorflow.install()
+        from serving.execution import parameters
         from serving.models import loading
 
+        if options.enable_batching and options.enable_per_model_batching_parameters:
+            parameters.of_model(path)  # a version whose parameters are wrong is not served
         return loading.ServableLoader(options, metrics)(name, version, path)
 
     return load

@@ -13,6 +13,7 @@ import asyncio
 import collections
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 import tempfile
@@ -129,8 +130,8 @@ async def change_versions(base, tally, num_requests, memory):
     """Does what the module says at each quarter; notes the memory at the middle."""
     steps = [
         (0.05, lambda: memory("start")),
-        (0.25, lambda: tiny_export.write(f"{base}/2", 2)),
-        (0.50, lambda: tiny_export.write_broken(f"{base}/3")),
+        (0.25, lambda: os.replace(f"{base}/later-2", f"{base}/2")),
+        (0.50, lambda: os.replace(f"{base}/later-3", f"{base}/3")),
         (0.52, lambda: memory("middle")),
         (0.75, lambda: shutil.rmtree(f"{base}/1")),
     ]
@@ -167,6 +168,9 @@ async def run(options, server, base):
 def main(options):
     with tempfile.TemporaryDirectory() as base:
         tiny_export.write(f"{base}/1", 1)
+        # Written now, as that would hold up the clients.
+        tiny_export.write(f"{base}/later-2", 2)
+        tiny_export.write_broken(f"{base}/later-3")
         flags = ["--model_name=m", f"--model_base_path={base}"]
         if options.enable_batching:
             flags += ["--enable_batching", "--enable_per_model_batching_parameters"]

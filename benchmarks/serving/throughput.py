@@ -109,8 +109,7 @@ def measure(options, servable, running):
     for size in SIZES:  # each new shape costs the CPU library something once
         in_process(servable, work[size])
         for server in running.values():
-            for concurrency in CONCURRENCIES:
-                over_network(server, "REST", concurrency, work[size])
+            over_network(server, "REST", max(CONCURRENCIES), work[size])
     found = Measurements()
     for _ in range(options.rounds):
         for size in SIZES:
@@ -153,6 +152,32 @@ def servers_of(path):
             server.stop()
 
 
+def ratios(rows, overhead):
+    """What is wanted of the server: throughput of single texts, and what a request costs more."""
+    rates = {tuple(row.values())[:4]: row["rows_per_cpu_s"] for row in rows}
+    median_ms = {tuple(row.values())[:2]: row["p50_ms"] for row in overhead}
+    alone = median_ms["in process", ""]
+    return {
+        "single_texts_of_32_clients_to_batches_of_32": {
+            transport: round(
+                rates["batching", transport, 32, 1] / rates["batching", transport, 1, 32], 3
+            )
+            for transport in PREDICTORS
+        },
+        "single_texts_of_32_clients_to_batches_in_process": {
+            transport: round(
+                rates["batching", transport, 32, 1] / rates["in process", "", 1, 32], 3
+            )
+            for transport in PREDICTORS
+        },
+        "overhead_ms_at_one_client": {
+            f"{transport}, {mode}": round(median_ms[mode, transport] - alone, 2)
+            for mode in MODES
+            for transport in PREDICTORS
+        },
+    }
+
+
 def show(rows):
     for row in rows:
         print("  ".join(f"{value!s:>10}" for value in row.values()))
@@ -180,6 +205,8 @@ def main(options):
             with servers_of(path) as running:
                 results[name] = function(options, loaded, running)
             show(results[name])
+    results["ratios"] = ratios(results["model"], results["overhead"])
+    print(json.dumps(results["ratios"], indent=1))
     files.write_text(options.results_file or RESULTS, json.dumps(results, indent=1) + "\n")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import collections
-import itertools
 from collections.abc import Collection
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -165,7 +164,9 @@ class AsyncClient:
 
     async def _exchanged(self, exchange: Exchange[T], deadline: Deadline) -> T:
         """The result of an exchange, sent again where that may help."""
-        for attempt in itertools.count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 async with asyncio.timeout(deadline.left()):
                     body = await self._transport.send(exchange, deadline.left())
@@ -177,4 +178,3 @@ class AsyncClient:
                     raise
                 seconds = retrying.pause(self._settings.retry, attempt, error, deadline)
             await asyncio.sleep(seconds)
-        raise AssertionError("The loop has no end.")

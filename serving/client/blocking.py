@@ -2,7 +2,6 @@
 
 import collections
 import concurrent.futures
-import itertools
 import time
 from collections.abc import Collection
 from types import TracebackType
@@ -187,7 +186,9 @@ class Client:
 
     def _exchanged(self, exchange: Exchange[T], deadline: Deadline) -> T:
         """The result of an exchange, sent again where that may help."""
-        for attempt in itertools.count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return exchange.read(self._transport.send(exchange, deadline.left()))
             except ServingError as error:
@@ -195,7 +196,6 @@ class Client:
                     raise
                 seconds = retrying.pause(self._settings.retry, attempt, error, deadline)
             time.sleep(seconds)
-        raise AssertionError("The loop has no end.")
 
 
 def _alone(exchange: Exchange[T]) -> Plan[list[T]]:

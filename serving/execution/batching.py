@@ -15,7 +15,7 @@ from serving.execution.direct import DirectRunner
 from serving.execution.exported import Merging
 from serving.execution.parameters import BatchingParameters
 from serving.execution.queues import Answer, Queue, Share, Task
-from serving.models.servable import Servable, Signature, Tensors
+from serving.models.servable import DEFAULT_SIGNATURE, Servable, Signature, Tensors
 from serving.monitoring.metrics import Metrics
 from serving.status import Code, ServingError
 
@@ -68,7 +68,9 @@ class BatchingRunner:
         being computed, the former ends when they are, since the servable may be unloaded then; the
         latter ends at once, as its batch does if no request in it has more time.
         """
-        queue = self._queue(servable, signature_name, feeds, frozenset(outputs))
+        # Those who say nothing share batches with those who name the default.
+        signature_name = signature_name or DEFAULT_SIGNATURE
+        queue = self._queue(servable, signature_name, feeds, outputs)
         if queue is None:
             return await self._direct.run(servable, signature_name, feeds, outputs, timeout_seconds)
         num_rows = merging.num_rows(feeds)
@@ -105,7 +107,7 @@ class BatchingRunner:
         self._executor.shutdown()
 
     def _queue(
-        self, servable: Servable, signature_name: str, feeds: Tensors, outputs: frozenset[str]
+        self, servable: Servable, signature_name: str, feeds: Tensors, outputs: Collection[str]
     ) -> Queue | None:
         """Where a request waits, or None if it runs alone.
 
@@ -119,7 +121,7 @@ class BatchingRunner:
         version = self._versions[servable]
         if version.parameters is None or not _can_be_merged(feeds, signature):
             return None
-        names = outputs or frozenset(signature.outputs)
+        names = tuple(name for name in signature.outputs if not outputs or name in outputs)
         if (signature_name, names) not in version.mergings:
             version.mergings[signature_name, names] = exported.merging(
                 servable, signature_name, names, version.parameters.pad_variable_length_inputs
@@ -200,7 +202,7 @@ class _Version:
     """
 
     parameters: BatchingParameters | None
-    mergings: dict[tuple[str, frozenset[str]], Merging | None] = dataclasses.field(
+    mergings: dict[tuple[str, tuple[str, ...]], Merging | None] = dataclasses.field(
         default_factory=dict
     )
     queues: dict[_Key, Queue] = dataclasses.field(default_factory=dict)

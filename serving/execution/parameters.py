@@ -8,6 +8,7 @@ from typing import Any
 from bert_tf.errors import InputError
 from serving import text_protos
 from serving.execution import processors
+from serving.status import invalid
 
 # TensorFlow Serving looks for this name next to saved_model.pb.
 MODEL_FILE = "batching_params.pbtxt"
@@ -136,7 +137,12 @@ def of_model(path: str) -> BatchingParameters | None:
       path: of the version's directory.
 
     Raises:
-      InputError: the file is damaged, or holds what is refused.
+      ServingError: INVALID_ARGUMENT; the file is damaged, or holds what is refused.
     """
     file = os.path.join(path, MODEL_FILE)
-    return from_file(file, file) if os.path.isfile(file) else None
+    if not os.path.isfile(file):
+        return None
+    try:
+        return from_file(file, file)
+    except InputError as error:
+        raise invalid(str(error)) from None

@@ -81,15 +81,18 @@ class _Worker:
     def __init__(self, load: Load, report: Report) -> None:
         self._load, self._report = load, report
         self._record = Record()
-        self._from = load.start + load.warmup_seconds
-        self._end = self._from + load.seconds
+        self._start = self._from = self._end = 0.0
         self._next = load.seed  # processes begin with different requests
         self._ended = self._failed = 0
+        self._cpu_from = time.process_time(), time.monotonic()
         self._connections: Connections
 
     async def run(self) -> Record:
         self._connections = connections.to(self._load.server, self._load.bodies)
-        await asyncio.sleep(max(0.0, self._load.start - time.monotonic()))
+        self._start = max(self._load.start, time.monotonic())
+        self._from = self._start + self._load.warmup_seconds
+        self._end = self._from + self._load.seconds
+        await asyncio.sleep(self._start - time.monotonic())
         watching = asyncio.create_task(self._watch())
         try:
             await (self._send_at_times() if self._load.rate else self._send_in_turns())
@@ -97,6 +100,8 @@ class _Worker:
             watching.cancel()
             await self._connections.close()
         self._tell()
+        if not self._record.cpu_share:  # it took less than the time between two reports
+            self._measure_cpu()
         self._record.seconds = max(time.monotonic(), self._end) - self._from
         return self._record
 
@@ -122,7 +127,7 @@ class _Worker:
 
         async with asyncio.TaskGroup() as tasks:
             for time_due in arrivals.times(self._load.rate, seconds, generator):
-                due = self._load.start + time_due
+                due = self._start + time_due
                 while (wait := due - time.monotonic()) > 0:  # uvloop wakes up to 1 ms too early
                     await asyncio.sleep(wait)
                 tasks.create_task(send(due))
@@ -165,13 +170,16 @@ class _Worker:
     async def _watch(self) -> None:
         """Reports what ends, and measures CPU time from the moment that counts to the end."""
         await asyncio.sleep(max(0.0, self._from - time.monotonic()))
-        cpu, wall = time.process_time(), time.monotonic()
+        self._cpu_from = time.process_time(), time.monotonic()
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_REPORTS)
             self._tell()
-            seconds = time.monotonic() - wall
-            if time.monotonic() < self._end + _SECONDS_BETWEEN_REPORTS:
-                self._record.cpu_share = (time.process_time() - cpu) / seconds
+            if time.monotonic() < self._end:
+                self._measure_cpu()
+
+    def _measure_cpu(self) -> None:
+        cpu, wall = self._cpu_from
+        self._record.cpu_share = (time.process_time() - cpu) / (time.monotonic() - wall)
 
     def _tell(self) -> None:
         self._report(self._ended, self._failed)

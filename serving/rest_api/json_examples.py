@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from serving.rest_api.json_reading import base64_bytes, checked_text, is_base64, type_name
 from serving.rest_api.json_text import echo
+from serving.rest_api.json_values import base64_bytes, checked_text, is_base64, type_name
 from serving.status import ServingError, invalid
 
 # Tags of protobuf fields that have a length: field number << 3 | 2.

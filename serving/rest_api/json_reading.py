@@ -6,16 +6,14 @@ Column form: `{"inputs": tensors}` is answered with `{"outputs": tensors}`.
 `read_quickly` takes what is right in every value; `read` also says what is wrong, value by value.
 """
 
-import base64
-import binascii
 import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from serving.rest_api import json_text
-from serving.rest_api.json_text import echo
+from serving.rest_api.json_text import echo, printable
+from serving.rest_api.json_values import base64_bytes, checked_text, is_base64, type_name
 from serving.status import Code, ServingError, invalid
 
 ROW = "row"
@@ -43,14 +41,6 @@ _KINDS: dict[str, frozenset[type]] = {
     "bool": frozenset((bool,)),
     "string": frozenset((str,)),
 }
-_TYPE_NAMES = {
-    type(None): "Null",
-    dict: "Object",
-    list: "Array",
-    str: "String",
-    int: "Number",
-    float: "Number",
-}
 _MAX_RANK = 63  # NumPy's 64, less the batch dimension
 
 
@@ -66,7 +56,7 @@ def signature_name(document: Mapping[str, Any]) -> str:
             f"JSON Value: {echo(document)} not formatted correctly. "
             "'signature_name' key must be a string value."
         )
-    return json_text.printable(name)
+    return printable(name)
 
 
 def read_quickly(
@@ -357,45 +347,3 @@ def _is_in_range(value: Any, dtype: str) -> bool:
         return True
     _, least, most = INTEGERS[dtype]
     return least <= value <= most
-
-
-def type_name(value: Any) -> str:
-    """RapidJSON's name of a value's type."""
-    return str(value) if isinstance(value, bool) else _TYPE_NAMES[type(value)]
-
-
-def is_base64(value: Any) -> bool:
-    """Whether a value is an object that stands for bytes: `{"b64": "..."}`."""
-    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
-
-
-def base64_bytes(value: dict[str, Any]) -> bytes:
-    """The bytes that an object stands for; white space is ignored, padding may be left out.
-
-    Raises:
-      ServingError: INVALID_ARGUMENT.
-    """
-    if not is_base64(value):
-        raise invalid(f"JSON Value: {echo(value)} not formatted correctly for base64 data")
-    text = "".join(value["b64"].split()).rstrip("=")
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        raise invalid("Unable to base64 decode") from None
-
-
-def checked_text(text: bytes, name: str, max_text_bytes: int) -> bytes:
-    """The text, if it is not too long.
-
-    Args:
-      name: of the input or the feature.
-
-    Raises:
-      ServingError: INVALID_ARGUMENT.
-    """
-    if len(text) > max_text_bytes:
-        raise invalid(
-            f"A text of {name} has {len(text)} bytes, more than the limit of {max_text_bytes}; "
-            "shorten it, or start the server with a larger --rest_api_max_text_bytes"
-        )
-    return text

@@ -95,6 +95,7 @@ MODELS = {
         {"x": (float, 2), "n": (int, 1)}, {"y": (float, 1)}, error='Missing named input: "x" <b>'
     ),
     "infinite": one(TEXT, {"y": (float, 1)}),
+    "foreign": one(TEXT, {"embedding": (str, 2)}, ["not", "numbers"]),
 }
 MODELS["infinite"]["answer"] = '{"predictions": [NaN, -Infinity]}'
 
@@ -252,6 +253,12 @@ def test_numbers_that_are_none_are_in_the_raw_answer(opened, server):
     browser = opened("infinite")
     ask(browser, server)
     assert browser.text("#raw") == MODELS["infinite"]["answer"]
+
+
+def test_outputs_that_only_have_known_names_are_in_the_raw_answer(opened, server):
+    browser = opened("foreign")
+    ask(browser, server)
+    assert "no picture" in browser.text("#shown") and "numbers" in browser.text("#raw")
 
 
 def test_all_is_done_with_the_keyboard(opened, server):

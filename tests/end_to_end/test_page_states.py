@@ -53,14 +53,19 @@ def test_a_server_without_models_says_so_and_finds_one_later(browser, server):
 
 
 def test_a_model_that_is_loaded_says_so_in_the_server_s_words(browser, server):
-    server.models["new"] = {"versions": [("1", "LOADING", "")]}
+    server.models |= {"old": model(1.0), "young": {"versions": [("1", "LOADING", "")]}}
     opened(browser, server)
-    browser.wait(has("#model-error", "404: Servable not found for request: Latest(new)"))
+    browser.wait("document.querySelector('#rows textarea')")
+    choose(browser, "#model", "young")
+    browser.wait(has("#model-error", "404: Servable not found for request: Latest(young)"))
     assert browser.texts("#version option") == ["newest (none)", "1 (LOADING)"]
-    server.models["new"] = model(1.0)
+    browser.click("#ask")
+    assert not browser.run("return document.querySelector('#rows textarea')")
+    server.models["young"] = model(1.0)
     browser.click("#refresh")
     browser.wait(has("#about", "Regression"))
     assert browser.text("#model-error") == ""
+    assert server.asked == []
 
 
 def test_another_version_is_asked_and_one_that_is_not_loaded_says_why(browser, server):

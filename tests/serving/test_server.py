@@ -16,7 +16,7 @@ from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
 from bert_tf.errors import InputError
 from serving import options, server
-from serving.client import command as client
+from serving.client import RestClient
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -70,7 +70,8 @@ def test_serves_both_apis_and_stops_on_sigterm(base_path, ports):
         (asking,) = re.findall("^Ask it: (.*)$", next(process.stdout))
         flags = f"-m serving.client --url=localhost:{rest} --model_name=tiny "
         assert asking.endswith(f'{flags}"a text"')
-        predictions = client.predict(f"http://127.0.0.1:{rest}", "tiny", ["ab", "cde"])
+        with RestClient(f"http://127.0.0.1:{rest}", "tiny") as client:
+            predictions = client.predict(["ab", "cde"])
         assert [row["upper"] for row in predictions] == ["AB", "CDE"]
         assert grpc_versions(grpc_port) == [7]
         process.send_signal(signal.SIGTERM)

@@ -19,8 +19,8 @@ PAGES += sorted(f"docs/{path.name}" for path in (snippets.PAGES / "docs").glob("
 # The test that runs the Python blocks of a page.
 RUN_BY = {
     "README.md": "tests/end_to_end/test_wheel.py",
-    "docs/grpc.md": "tests/serving/grpc_api/test_prediction_service.py",
     "docs/clients.md": "tests/serving/client/test_methods.py",
+    "docs/grpc.md": "tests/serving/grpc_api/test_prediction_service.py",
     "docs/hub.md": "tests/export/test_hub.py",
     "docs/library.md": "tests/end_to_end/test_wheel.py",
     "docs/serving.md": "tests/export/test_savedmodel.py",

@@ -28,6 +28,7 @@ async function loadModels() {
   const names = await api.modelNames();
   fill(byId("model"), names.map((name) => [name, name]), state.model || wanted.get("model"));
   if (!names.length) {
+    takeFormAway();
     byId("about").textContent = "No model is loaded yet. Look for new versions in a moment.";
     return;
   }
@@ -74,6 +75,7 @@ function chooseSignature() {
   state.signature = byId("signature").value;
   const signature = state.signatures[state.signature];
   if (!signature) {
+    takeFormAway();
     byId("about").textContent = "This version has no signature that takes inputs.";
     return;
   }
@@ -89,6 +91,13 @@ function chooseSignature() {
   showExamples();
   if (state.isEdited) keepTexts();
   else useExample(0);
+}
+
+/** Leaves nothing to ask; texts that were written come back with the next form for them. */
+function takeFormAway() {
+  state.form = null;
+  clearAnswer();
+  for (const id of ["rows", "examples", "about", "curl"]) byId(id).replaceChildren();
 }
 
 /** Keeps texts of fields that the new form has, too. */
@@ -138,6 +147,7 @@ function focusRow(index) {
 }
 
 function addRow() {
+  if (!state.form) return;
   state.rows.push({});
   state.isEdited = true;
   showRows();
@@ -239,18 +249,23 @@ function timing(numRows, milliseconds, trip) {
 const rounded = (milliseconds) => milliseconds.toFixed(milliseconds < 10 ? 1 : 0);
 
 function showAnswer(predictions, values, view, form) {
-  const shown = byId("shown");
-  if (!view || !predictions.length) {
-    shown.replaceChildren(element("p", { class: "hint" },
-      "These outputs have no picture; the raw answer has them."));
-    byId("raw-answer").open = true;
-    return;
+  const parts = view && predictions.length ? pictures(predictions, values, view, form) : null;
+  byId("raw-answer").open = !parts;
+  byId("shown").replaceChildren(...(parts ?? [element("p", { class: "hint" },
+    "There is no picture of these outputs; the raw answer has them.")]));
+}
+
+/** What a view makes of the answers; null if they only have the names of those it knows. */
+function pictures(predictions, values, view, form) {
+  try {
+    const parts = predictions.map((prediction, index) => element("div", { class: "answer" },
+      ...heading(index, predictions.length, form, values[index]),
+      ...view.row(prediction, values[index] ?? {})));
+    return [...(view.all ? view.all(predictions, values) : []), ...parts];
+  } catch (error) {
+    console.info("The answer is not shown:", error);
+    return null;
   }
-  const parts = predictions.map((prediction, index) => element("div", { class: "answer" },
-    ...heading(index, predictions.length, form, values[index]),
-    ...view.row(prediction, values[index] ?? {})));
-  if (view.all) parts.unshift(...view.all(predictions, values));
-  shown.replaceChildren(...parts);
 }
 
 /** Says which of several rows an answer is for. */
@@ -320,6 +335,7 @@ function loading(work) {
     try {
       await work();
     } catch (error) {
+      takeFormAway();
       showError(byId("model-error"), error);
     }
   };

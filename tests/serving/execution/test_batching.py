@@ -27,7 +27,7 @@ class Doubler:
         self.gate.set()
 
     def signature(self, name):
-        if name not in ("", "other"):
+        if name not in ("serving_default", "other"):
             raise invalid("no such signature")
         return Signature(
             {"x": TensorSpec("x:0", "int32", (-1, -1))},
@@ -102,6 +102,22 @@ def test_requests_that_wait_together_are_computed_together():
     assert ':batching_session:queuing_latency_count{thread_pool_name=""} 3' in page
     assert ':batching_session:padding_size_sum{execution_batch_size="3"} 0' in page
     assert ":tensorflow:core:graph_runs{} 2" in page
+
+
+def test_the_default_signature_needs_no_name():
+    servable = Doubler()
+
+    async def scenario(runner):
+        servable.gate.clear()
+        names = ("", "", "serving_default")
+        asked = [asyncio.create_task(runner.run(servable, name, rows([1]))) for name in names]
+        await asyncio.sleep(0.01)
+        servable.gate.set()
+        return await asyncio.gather(*asked)
+
+    answers = Clients()(scenario)
+    assert servable.batches == [[[1]], [[1], [1]]]
+    assert {tuple(each) for each in answers} == {("y", "z")}  # in the order of the signature
 
 
 def test_a_bad_row_harms_only_its_own_request():

@@ -4,6 +4,7 @@ from bert_tf.errors import InputError
 from serving import options
 from serving.execution import parameters
 from serving.execution.parameters import BatchingParameters
+from serving.status import Code, ServingError
 
 # The example of TensorFlow Serving's guide to batching, and the other fields of the message.
 WHOLE = """
@@ -89,6 +90,10 @@ def test_a_version_may_bring_its_own(tmp_path):
     assert parameters.of_model(str(tmp_path)) is None
     (tmp_path / "batching_params.pbtxt").write_text("max_batch_size { value: 3 }")
     assert parameters.of_model(str(tmp_path)).max_batch_size == 3
+    (tmp_path / "batching_params.pbtxt").write_text("max_batch_size { value: -3 }")
+    with pytest.raises(ServingError, match="max_batch_size must be positive; was -3") as caught:
+        parameters.of_model(str(tmp_path))
+    assert caught.value.code == Code.INVALID_ARGUMENT
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -340,17 +340,42 @@ SEEDS = (
 )
 
 
+VALUES = (0, -1, 1.5, 2**63, 2**31, True, None, "", "a", "é", [], {}, [1], ["a"], [[1, 2]], [[], 1])
+VALUES += ({"b64": "YWI="}, {"b64": "?"}, {"x": 1}, {"x": 1, "y": 2}, math.nan, math.inf)
+
+
 def random_body(random):
-    """Tokens in any order, or a good request with a few characters changed."""
-    if random.random() < 0.3:
+    """Tokens in any order, or a good request with a few values or characters changed."""
+    kind = random.random()
+    if kind < 0.2:
         text = " ".join(random.choices(ALPHABET, k=random.randrange(12)))
         return ('{"instances": [' + text + "]}" if random.random() < 0.5 else text).encode()
-    body = bytearray(random.choice(SEEDS).encode())
+    body = random.choice(SEEDS)
+    if kind < 0.7:
+        for _ in range(random.randrange(3)):
+            body = json.dumps(with_another_value(json.loads(body), random))
+        return body.encode()
+    body = bytearray(body.encode())
     for _ in range(random.randrange(1, 4)):
         start = random.randrange(len(body) + 1)
         end = min(len(body), start + random.choice((0, 0, 1, 1, 2, 8)))
         body[start:end] = random.choice(ALPHABET).encode("latin-1", "replace")
     return bytes(body)
+
+
+def with_another_value(value, random):
+    """A value, or one in it, replaced, left out or repeated."""
+    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
+        return random.choice(VALUES)
+    key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    change = random.random()
+    if change < 0.1:
+        del value[key]
+    elif change < 0.2 and isinstance(value, list):
+        value.append(value[key])
+    else:
+        value[key] = with_another_value(value[key], random)
+    return value
 
 
 def test_any_body_is_answered_with_json_and_is_never_an_internal_error(ask):

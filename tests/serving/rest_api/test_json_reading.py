@@ -122,11 +122,6 @@ def test_deep_lists_are_refused_before_numpy_and_the_stack_are():
             read(document, x="float")
 
 
-@pytest.mark.parametrize("text", ["YWI=", "YWI", "Y W\nI=\t="])
-def test_base64_may_lack_padding_and_have_white_space(text):
-    assert read({"inputs": {"b64": text}}, x="string")[1]["x"] == b"ab"
-
-
 def test_a_type_that_json_cannot_give_is_refused_without_values_too():
     with pytest.raises(ServingError, match=r"UNIMPLEMENTED: .* \[\] to type: half"):
         read({"inputs": []}, x="half")
