@@ -105,7 +105,7 @@ class _PredictionService:
 
     def _write(self, outputs: Tensors, response: predict_pb2.PredictResponse) -> None:
         for name, tensor in outputs.items():
-            response.outputs[name].CopyFrom(tensors.write(tensor, self._as_content))
+            tensors.write(tensor, self._as_content, into=response.outputs[name])
 
     async def classify(
         self, request: classification_pb2.ClassificationRequest, call: Call

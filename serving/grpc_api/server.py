@@ -12,10 +12,7 @@ _MAX_MESSAGE_BYTES = 2**31 - 1
 
 
 class GrpcServer:
-    """Both services on the running event loop.
-
-    It is made before models are loaded, so that a wrong flag is reported at once, and listens once
-    it is started.
+    """Both services on the running event loop, once it is started.
 
     Raises:
       InputError: --ssl_config_file is wrong.
@@ -72,8 +69,9 @@ class GrpcServer:
                 server.add_insecure_port(address)
         except RuntimeError as error:
             flag = "grpc_socket_path" if address.startswith("unix:") else "port"
+            reason, _, _ = str(error).partition(";")  # then it speaks of debugging gRPC
             raise InputError(
-                f"--{flag}={getattr(self._options, flag)} cannot be used: {error}. Another server "
+                f"--{flag}={getattr(self._options, flag)} cannot be used: {reason}. Another server "
                 f"may run there; stop it, or give another --{flag}."
             ) from None
 

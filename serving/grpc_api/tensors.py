@@ -95,8 +95,8 @@ def read(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
         raise _refused(name, f"values of {_dtype_text(proto.dtype)} cannot be sent")
     shape = _shape(name, proto)
     count = math.prod(shape)
-    if proto.tensor_content:
-        values = _from_content(name, kind, count, proto.tensor_content)
+    if content := proto.tensor_content:  # asked for once: each time it is copied
+        values = _from_content(name, kind, count, content)
     else:
         values = _filled(name, kind, count, _from_field(kind, count, proto))
     try:
@@ -219,11 +219,14 @@ def _filled(name: str, kind: _Type, count: int, values: np.ndarray) -> np.ndarra
     return filled
 
 
-def write(array: np.ndarray, as_content: bool) -> tensor_pb2.TensorProto:
+def write(
+    array: np.ndarray, as_content: bool, into: tensor_pb2.TensorProto | None = None
+) -> tensor_pb2.TensorProto:
     """The message of an array.
 
     Args:
       as_content: whether values are in `tensor_content`, else in the field of their type.
+      into: an empty message to write it into, and to return; None: a new one.
 
     Raises:
       ServingError: INVALID_ARGUMENT; the type cannot be sent.
@@ -233,7 +236,8 @@ def write(array: np.ndarray, as_content: bool) -> tensor_pb2.TensorProto:
     kind = _TYPES.get(number)
     if kind is None:
         raise invalid(f"Values of {_dtype_text(number)} cannot be sent.")
-    proto = tensor_pb2.TensorProto(dtype=number)
+    proto = tensor_pb2.TensorProto() if into is None else into
+    proto.dtype = number
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
     if as_content:

@@ -44,6 +44,18 @@ def test_bytes_that_are_no_message_are_an_internal_error_as_in_the_c_library(cha
     assert failure(raw(channel, "SessionRun"), b"")[0] == grpc.StatusCode.UNIMPLEMENTED
 
 
+@pytest.mark.parametrize("letter", ["x", "東"])
+def test_long_messages_are_cut_to_1024_bytes(channel, letter):
+    """TensorFlow Serving's limit; gRPC would drop the answer of a much longer one."""
+    request = division()
+    request.model_spec.signature_name = letter * 3000
+    code, details = failure(raw(channel, "Predict"), request.SerializeToString())
+    assert code == grpc.StatusCode.FAILED_PRECONDITION
+    message = details.removesuffix("...TRUNCATED")
+    assert 1021 < len(message.encode()) <= 1024 < len(details.encode())
+    assert message.startswith(f'Serving signature key "{letter * 300}')
+
+
 def test_damaged_requests_never_crash_the_server(channel):
     """Bytes of a good request are changed, cut and repeated; each answer has one of the codes."""
     seeds = {"Predict": division(), "Classify": classification()}
