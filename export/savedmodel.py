@@ -36,15 +36,21 @@ def run(options: Export) -> None:
     # TensorFlow takes seconds to load; wrong input is refused before.
     from export.kinds.module import Served
     from export.served import forms, measure
+    from export.served.constants import Constants
     from export.version import report, write
 
     with progress.status("Loading the weights"):
         model = directory.build_model(options.weights)
-        form = forms.of(model, options.dtype, options.freeze_weights)
+        form = forms.of(model, options.dtype)
+        constants = Constants() if options.freeze_weights else None
+        in_graph = form
+        if constants:
+            in_graph = forms.of(model, options.dtype, is_frozen=True, constants=constants)
     served = Served(
-        model=form,
+        model=in_graph,
         # Numbers of fewer digits give other answers; how far they are off is measured below.
-        original=model if options.dtype == DTYPES[0] else None,
+        original=model if options.dtype == DTYPES[0] else form,
+        constants=constants,
         directory=directory,
         max_seq_length=max_seq_length,
         chunk_rows=options.chunk_rows,

@@ -153,6 +153,7 @@ NOT_PATHS = {
     *("hardware", "skip", "labels", "model_name", "host", "url", "text_a", "text_b", "layers"),
     *("best_metric", "grid", "student_layers", "question", "context", "image"),
     *("bert_hub_module_handle", "license", "signatures", "signature", "label", "deployment_name"),
+    *("saved_model_tags", "grpc_channel_arguments"),
 }
 
 

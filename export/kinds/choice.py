@@ -107,7 +107,7 @@ class ChoiceModule(ServingModule):
         return Rows([each[0] for each in packed], [each[1] for each in packed], {}, np.array(sizes))
 
     def text_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
-        want = np.asarray(self._served.in_python(self.ids_of(rows), training=False)["logits"])
+        want = np.asarray(self._served.offline(self.ids_of(rows))["logits"])
         return checks.largest_difference(outputs["logits"], want, rows)
 
     def ids_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:

@@ -105,16 +105,12 @@ def signatures(
     }
 
 
-def _encoder_of(model: Any) -> Any:
-    return getattr(model, "encoder", model)
-
-
 class _Computer:
     """What the encoder of a model gives for rows, in the graph and by the Python path."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._encoder = _encoder_of(served.model)
+        self._encoder = getattr(served.model, "encoder", served.model)
         self._hidden_size = served.directory.config.hidden_size
 
     def embedding(self, rows: PackedRows) -> Answers:
@@ -184,7 +180,7 @@ class _Computer:
         names: Sequence[str],
     ) -> float:
         """The largest difference of some outputs from the Python path."""
-        encoded = _encoder_of(self._served.in_python)(batch, training=False)
+        encoded = self._served.offline(batch, of_encoder=True)
         mask = batch[features.MASK.name]
         want = {
             _SEQUENCE: _padded_like(

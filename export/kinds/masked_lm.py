@@ -147,7 +147,7 @@ class MaskedLmModule(ServingModule):
 
     def _difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         batch = self.ids_of(rows)
-        logits = self._served.in_python(batch, training=False)["masked_lm_logits"]  # [B T V]
+        logits = self._served.offline(batch)["masked_lm_logits"]  # [B T V]
         all_probabilities = tf.nn.softmax(logits[:, :, : self._num_tokens]).numpy()
         is_mask = batch[features.WORD_IDS.name] == self._mask_id
         index = {token: i for i, token in enumerate(self._served.directory.vocabulary.tokens)}

@@ -21,6 +21,7 @@ from bert_tf.examples.rows import Rows
 from bert_tf.text.graph import GraphTokenizer
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export.kinds import checks, id_checks
+from export.served.constants import Constants
 
 TEXT_SIGNATURE = "serving_default"
 IDS_SIGNATURE = "ids"
@@ -45,6 +46,7 @@ class Served:
       pooling, normalize: of embeddings, see `embedding`.
       top_k: tokens for each [MASK], see `masked_lm`.
       original: the model that `model` is a form of, whose answers are wanted; None: `model`.
+      constants: of a frozen `model`, which computes with zeros until its graph is written.
     """
 
     model: Any
@@ -55,11 +57,33 @@ class Served:
     normalize: bool = False
     top_k: int = 5
     original: Any = None
+    constants: Constants | None = None
+    _remembered: dict[Any, Any] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def in_python(self) -> Any:
         """What the Python path computes with."""
         return self.model if self.original is None else self.original
+
+    def offline(self, batch: Mapping[str, np.ndarray], of_encoder: bool = False) -> Any:
+        """The outputs of the Python path, by name.
+
+        Those of the last batch are remembered: an export asks all signatures about the same rows.
+
+        Args:
+          batch: the encoder's inputs.
+          of_encoder: whether the outputs of the model's encoder are wanted.
+        """
+        ids = ((name, x.shape, x.tobytes()) for name, x in sorted(batch.items()))
+        key = (of_encoder, *ids)
+        if key not in self._remembered:
+            model = self.in_python
+            asked = getattr(model, "encoder", model) if of_encoder else model
+            self._remembered.clear()
+            self._remembered[key] = asked(batch, training=False)
+        return self._remembered[key]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -100,7 +100,7 @@ class QuestionModule(ServingModule):
 
     def _python_logits(self, rows: Sequence[Row]) -> np.ndarray:
         """float32 [W 2 T]."""
-        return np.asarray(self._served.in_python(self.ids_of(rows), training=False)["logits"])
+        return np.asarray(self._served.offline(self.ids_of(rows))["logits"])
 
     def ids_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         got = np.stack([outputs["start_logits"], outputs["end_logits"]], axis=1)

@@ -237,7 +237,7 @@ class TaggingModule(ServingModule):
         return self._difference(outputs, rows)
 
     def _python_logits(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self._served.in_python(batch, training=False)["logits"])
+        return np.asarray(self._served.offline(batch)["logits"])
 
     def _difference(
         self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row], words_only: bool = False

@@ -117,7 +117,7 @@ class TextModule(ServingModule):
         return self._python_logits(super().ids_of(rows))
 
     def _python_logits(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self._served.in_python(batch, training=False)["logits"])
+        return np.asarray(self._served.offline(batch)["logits"])
 
     def text_difference(self, outputs: Mapping[str, np.ndarray], rows: Sequence[Row]) -> float:
         return checks.largest_difference(outputs["logits"], self._expected(rows), rows)

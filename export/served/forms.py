@@ -16,6 +16,7 @@ from bert_tf.modeling import layer, models
 from bert_tf.modeling.encoder import Encoder
 from bert_tf.modeling.ensemble import EnsembleModel
 from export.served import weights
+from export.served.constants import Constants
 from export.served.encoder import Encode, Rows
 from export.served.weights import Tensors, Weights
 
@@ -28,7 +29,11 @@ _POSITIONS = features.MASKED_LM_POSITIONS.name
 
 
 def of(
-    model: Any, dtype: str = "float32", is_frozen: bool = False, is_inlined: bool = False
+    model: Any,
+    dtype: str = "float32",
+    is_frozen: bool = False,
+    is_inlined: bool = False,
+    constants: Constants | None = None,
 ) -> Any:
     """The form of a model.
 
@@ -36,7 +41,8 @@ def of(
       model: an `Encoder`, a model of `bert_tf.modeling.models`, or an ensemble of them.
       dtype: how matrices and tables are stored, one of `options.DTYPES`.
       is_frozen: whether the weights are constants of the graph, if they are not too large.
-      is_inlined: see `Weights`.
+      is_inlined, constants: see `Weights`. With `constants`, a frozen form computes with zeros until
+        its graph is written.
 
     Returns:
       What is called as the model is, `form(batch, training=False)`, and has `variables`, those
@@ -49,12 +55,12 @@ def of(
     num_values = sum(math.prod(variable.shape) for variable in model.variables)
     is_frozen = is_frozen and weights.fit_a_graph(num_values, dtype)
     if isinstance(model, EnsembleModel):
-        members = [of(member, dtype, is_frozen, is_inlined) for member in model.members]
+        members = [of(member, dtype, is_frozen, is_inlined, constants) for member in model.members]
         return EnsembleForm(model, members)
     form = _FORMS.get(type(model))
     if form and not model.config.is_causal:
         arrays = {variable.path: np.asarray(variable) for variable in model.variables}
-        return form(model, Weights(arrays, dtype, is_frozen, is_inlined))
+        return form(model, Weights(arrays, dtype, is_frozen, is_inlined, constants))
     if dtype != "float32":
         raise InputError(
             f"--dtype={dtype}: the weights of a model on frozen layers, or of a left-to-right "

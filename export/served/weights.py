@@ -10,6 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from export.options import DTYPES
+from export.served.constants import Constants
 
 # A graph is one protocol buffer, which cannot be larger than 2 GiB. Some of it is for the rest.
 MAX_CONSTANT_BYTES = 1_900_000_000
@@ -72,6 +73,7 @@ class Weights:
       dtype: how matrices and tables are stored, one of `DTYPES`. With bfloat16, products are
         computed in it as well; the others are made float32 in the graph.
       is_frozen: whether they are constants of the graph.
+      constants: what gets those of a frozen graph when it is written; None: they are traced.
       is_inlined: whether what computes with them is part of the function that calls it, not a
         function that several signatures share.
 
@@ -85,8 +87,10 @@ class Weights:
         dtype: str,
         is_frozen: bool,
         is_inlined: bool = False,
+        constants: Constants | None = None,
     ) -> None:
         self.dtype, self.is_inlined = dtype, is_inlined
+        self._constant = tf.constant if constants is None else constants.zeros_for
         self._stored = {path: stored(path, array, dtype) for path, array in arrays.items()}
         self._variables: dict[str, tuple[keras.Variable, ...]] = {}
         if not is_frozen:
@@ -108,7 +112,7 @@ class Weights:
             return tuple(x if columns == slice(None) else x[..., columns] for x in tensors)
         each = self._stored[path]
         arrays = (x for x in (each.values, each.scales) if x is not None)
-        return tuple(tf.constant(x[..., columns]) for x in arrays)
+        return tuple(self._constant(x[..., columns]) for x in arrays)
 
 
 def _variables(each: Stored) -> tuple[keras.Variable, ...]:

@@ -58,7 +58,7 @@ def describe(served: Served, license_name: str | None, signatures: SignatureDefs
         "task": metadata.task,
         "labels": list(metadata.labels),
         "license": license_name or _NOT_STATED,
-        "parameters": sum(int(np.prod(x.shape)) for x in served.model.variables),
+        "parameters": sum(int(np.prod(x.shape)) for x in served.in_python.variables),
         "max_seq_length": served.max_seq_length,
         "tokenizer": {
             "tokens": len(directory.vocabulary),

@@ -17,6 +17,9 @@ from export.kinds import table
 from export.kinds.module import Served, ServingModule, Signature
 from export.version import batching, card, verify, warmup
 
+# Without the lines of Python that made each operation: they name folders of this machine.
+SAVE_OPTIONS = tf.saved_model.SaveOptions(save_debug_info=False)
+
 _LABELS_FILE = "labels.txt"
 
 
@@ -26,6 +29,7 @@ class Exported:
 
     Attributes:
       path: the version's directory.
+      saved_model: what was written, constants of the weights aside.
       findings: which images can run it.
       difference: largest difference of a number from the Python path.
       module: what was written.
@@ -66,6 +70,8 @@ def write(
         _save(module, chosen, served.directory.metadata, temporary)
         saved_model = saved_models.read(temporary)
         findings = operations.check(saved_model)
+        if served.constants:
+            served.constants.write(saved_model, os.path.join(temporary, saved_models.FILE))
         difference = verify.largest_difference(temporary, module, chosen)
         warmup.write(temporary, module, chosen, model_name)
         batching.write(temporary, served.chunk_rows)
@@ -104,4 +110,4 @@ def _save(
             files.write_text(labels_file, "".join(f"{label}\n" for label in metadata.labels))
             module.labels_file = tf.saved_model.Asset(labels_file)
         functions = {name: signature.function for name, signature in signatures.items()}
-        tf.saved_model.save(module, path, signatures=functions)
+        tf.saved_model.save(module, path, functions, SAVE_OPTIONS)

@@ -1,7 +1,7 @@
 """Makes TensorFlow know the operations of TensorFlow Text.
 
-Its shared libraries register them. Importing the package does that too, but makes Python modules,
-Keras layers and a wrapper for each operation as well, which a graph that is loaded does not need.
+They are in its shared libraries. Importing the package loads these too, but also makes Keras layers
+and a wrapper in Python for each operation, which a graph that is loaded does not need.
 """
 
 import glob

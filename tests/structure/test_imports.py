@@ -141,6 +141,7 @@ THEIRS = {
     "export.served.weights": {"keras", "ml_dtypes", "numpy", "tensorflow"},
     "serving": {"google", "numpy", "orjson", "requests", "tensorflow", "tensorflow_serving"}
     | {"tensorflow_text", "uvicorn"},
+    "serving.server": {"uvloop"},
     "serving.grpc_api": {"google", "grpc", "numpy", "tensorflow", "tensorflow_serving"},
     "serving.grpc_api.health": {"grpc", "grpc_health"},
     "serving.client": {"numpy"},
