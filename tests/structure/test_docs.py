@@ -21,7 +21,6 @@ RUN_BY = {
     "README.md": "tests/end_to_end/test_wheel.py",
     "docs/clients.md": "tests/serving/client/test_methods.py",
     "docs/grpc.md": "tests/serving/grpc_api/test_prediction_service.py",
-    "docs/clients.md": "tests/serving/client/test_methods.py",
     "docs/hub.md": "tests/export/test_hub.py",
     "docs/library.md": "tests/end_to_end/test_wheel.py",
     "docs/serving.md": "tests/export/test_savedmodel.py",
