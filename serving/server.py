@@ -113,7 +113,7 @@ def _explained(error: ServingError) -> str:
     if "assign label" in error.message:
         flag = "--allow_version_labels_for_unavailable_models"
         return f"{error.message}; at the start no version is. Give {flag}."
-    return f"{error}. The lines above say more."
+    return f"{error}. Mend the versions above, or leave the model out."
 
 
 def _print(line: str) -> None:

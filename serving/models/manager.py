@@ -303,10 +303,11 @@ class ModelManager:
                 next_try = f" It is tried again in {wait} ({which}), or when its files change."
             if servable:
                 model.loaded(version, servable)
-            self._changed.notify_all()
         reason = " ".join(str(error).split()).rstrip(".")  # TensorFlow's may have several lines
         what = f"cannot be loaded: {reason}.{next_try}" if error else "is loaded."
-        self._report(f"{name}, version {version.number}, {what}")
+        self._report(f"{name}, version {version.number}, {what}")  # before what follows from it
+        with self._changed:
+            self._changed.notify_all()
 
     def _unload_version(self, name: str, model: Model, version: Version) -> None:
         servable, version.servable = version.servable, None
