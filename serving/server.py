@@ -93,7 +93,7 @@ def _load(options: Server, metrics: Metrics) -> Load:
 
         if options.enable_batching and options.enable_per_model_batching_parameters:
             parameters.of_model(path)  # a version whose parameters are wrong is not served
-        return loading.ServableLoader(options, metrics)(name, version, path)
+        return loading.ServableLoader(options, metrics, _print)(name, version, path)
 
     return load
 
@@ -117,7 +117,8 @@ def _explained(error: ServingError) -> str:
 
 
 def _print(line: str) -> None:
-    print(line, flush=True)
+    with contextlib.suppress(OSError):  # whoever read the lines may have gone; clients have not
+        print(line, flush=True)
 
 
 def _leave(status: int) -> NoReturn:
@@ -125,8 +126,9 @@ def _leave(status: int) -> NoReturn:
 
     Python's own end waits for threads of ours, and crashes in those of gRPC and TensorFlow.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(status)
 
 

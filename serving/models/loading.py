@@ -1,6 +1,7 @@
 """Loads a SavedModel, and runs its warm-up requests, so that no client waits for the first run."""
 
 import time
+from collections.abc import Callable
 
 from bert_tf import formatting
 from serving.models import warmup
@@ -11,10 +12,16 @@ from serving.status import Code, ServingError
 
 
 class ServableLoader:
-    """Gives servables that are ready to answer. May be called from several threads at once."""
+    """Gives servables that are ready to answer. May be called from several threads at once.
 
-    def __init__(self, options: ModelFlags, metrics: Metrics) -> None:
-        self._options, self._metrics = options, metrics
+    Args:
+      report: takes a line for the operator.
+    """
+
+    def __init__(
+        self, options: ModelFlags, metrics: Metrics, report: Callable[[str], None]
+    ) -> None:
+        self._options, self._metrics, self._report = options, metrics, report
         intra_op, inter_op = options.session_threads
         tags = tuple(options.saved_model_tags.split(","))
         self._settings = SessionSettings(tags, intra_op=intra_op, inter_op=inter_op)
@@ -58,10 +65,9 @@ class ServableLoader:
                     servable.path, status, amount=num_records
                 )
         if num_records:
-            print(
+            self._report(
                 f"{servable.name}, version {servable.version}: {num_records} warm-up requests in "
-                f"{formatting.duration(time.monotonic() - start)}.",
-                flush=True,
+                f"{formatting.duration(time.monotonic() - start)}."
             )
 
 

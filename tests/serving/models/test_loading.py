@@ -31,12 +31,13 @@ def load(monkeypatch):
         metrics = Metrics()
         flags = options.ModelFlags(model_base_path="m", **flags)
         try:
-            loading.ServableLoader(flags, metrics)("m", 1, "/m/1")
+            loading.ServableLoader(flags, metrics, run.lines.append)("m", 1, "/m/1")
         except ServingError as error:
             assert error is outcome
-        lines = [line for line in metrics.page().splitlines() if "/m/1" in line]
-        return lines, closed, getattr(warm_up, "repeats", None)
+        counted = [line for line in metrics.page().splitlines() if "/m/1" in line]
+        return counted, closed, getattr(warm_up, "repeats", None)
 
+    run.lines = []
     return run
 
 
@@ -44,11 +45,11 @@ LOADED = ':tensorflow:cc:saved_model:load_attempt_count{model_path="/m/1",status
 READ = ':tensorflow:serving:model_warmup_records_read{model_path="/m/1",status="%s"} %d'
 
 
-def test_loads_and_warm_ups_are_counted(load, capsys):
+def test_loads_and_warm_ups_are_counted(load):
     lines, closed, repeats = load(3, num_request_iterations_for_warmup=2)
     assert LOADED in lines and READ % ("OK", 3) in lines
     assert (closed, repeats) == ([], 2)
-    assert "m, version 1: 3 warm-up requests in" in capsys.readouterr().out
+    assert load.lines[0].startswith("m, version 1: 3 warm-up requests in ")
 
 
 def test_what_cannot_be_warmed_up_is_unloaded(load):
@@ -64,7 +65,7 @@ def test_a_version_without_warm_up_counts_none(load):
 
 def test_a_load_that_fails_is_counted(base_path):
     metrics = Metrics()
-    loader = loading.ServableLoader(options.ModelFlags(model_base_path="m"), metrics)
+    loader = loading.ServableLoader(options.ModelFlags(model_base_path="m"), metrics, print)
     with pytest.raises(ServingError):
         loader("m", 3, str(base_path / "3"))
     assert metrics.load_attempt_count.value(str(base_path / "3"), "fail") == 1
