@@ -36,8 +36,9 @@ def lines(options: Server, manager: ModelManager) -> Iterator[str]:
     yield f"Ready: {'; '.join(apis)}. Ctrl-C or SIGTERM stops."
     if len(names) > 1:
         yield f"Models: {', '.join(names)}."
-    if options.rest_api_port and names:
+    if options.rest_api_port and options.enable_page and names:
         yield f"Try it: http://{rest}/"
+    if options.rest_api_port and names:
         yield from _question(manager, names[0], rest)
 
 

@@ -12,6 +12,7 @@ or 2; every wrong one gets an error; memory does not grow.
 import asyncio
 import collections
 import dataclasses
+import heapq
 import json
 import os
 import pathlib
@@ -27,6 +28,7 @@ from bert_tf import files, flagging
 from bert_tf.flagging import option
 
 ROOT = pathlib.Path(__file__).parents[2]
+_NUM_SLOWEST = 10
 RESULTS = ROOT / "benchmarks" / "results" / "serving_mixed_load.json"
 
 
@@ -45,13 +47,15 @@ class Tally:
         self.answers = collections.Counter()  # of (kind, what happened)
         self.versions = collections.Counter()
         self.problems = []
-        self.longest_ms = self.num_done = 0
+        self.num_done = 0
+        self.slowest = []  # (milliseconds, at which request) of right ones
 
     def note(self, kind, outcome, seconds, problem=None):
         self.num_done += 1
         self.answers[kind, outcome] += 1
         if kind.endswith("good"):
-            self.longest_ms = max(self.longest_ms, 1e3 * seconds)
+            heapq.heappush(self.slowest, (round(1e3 * seconds, 1), self.num_done))
+            self.slowest = heapq.nlargest(_NUM_SLOWEST, self.slowest)[::-1]
         if problem:
             self.problems.append(f"{kind}: {problem}"[:300])
 
@@ -63,7 +67,10 @@ class Tally:
             "requests": self.num_done,
             "answers": by_kind,
             "answers_by_version": dict(sorted(self.versions.items())),
-            "longest_good_request_ms": round(self.longest_ms, 1),
+            "longest_good_request_ms": self.slowest[-1][0],
+            "slowest_good_requests": [
+                {"ms": ms, "at_request": number} for ms, number in reversed(self.slowest)
+            ],
             "problems": len(self.problems),
             "first_problems": self.problems[:20],
         }

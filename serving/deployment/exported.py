@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bert_tf import files
@@ -59,7 +59,8 @@ def read(path: str, wanted: Mapping[str, int | None]) -> Model:
 
     Args:
       path: the model's base path.
-      wanted: the version of each label; None: the largest one for `stable`, and none for others.
+      wanted: the version of each label; None: for `stable` the largest one without another label,
+        for others none.
 
     Raises:
       InputError: there is no such version, or it is no SavedModel.
@@ -71,14 +72,7 @@ def read(path: str, wanted: Mapping[str, int | None]) -> Model:
             "letters, digits, '_', '-' and '.'. Rename the directory."
         )
     directories = _versions(path)
-    labels = {label: number for label, number in wanted.items() if number is not None}
-    labels = {"stable": max(directories)} | labels
-    for label, number in labels.items():
-        if number not in directories:
-            raise InputError(
-                f"--{label}_version={number}: {path} has no such version. It has "
-                f"{', '.join(map(str, sorted(directories)))}."
-            )
+    labels = _labels(path, directories, wanted)
     served = {number: directories[number] for number in sorted(set(labels.values()))}
     return _examined(name, path, labels, served)
 
@@ -100,6 +94,26 @@ def _versions(path: str) -> dict[int, str]:
             f"`python -m export.savedmodel --export_dir={path}` writes one."
         )
     return found
+
+
+def _labels(
+    path: str, versions: Collection[int], wanted: Mapping[str, int | None]
+) -> dict[str, int]:
+    """The version of each label that has one, `stable` first."""
+    given = {label: number for label, number in wanted.items() if number is not None}
+    there = ", ".join(map(str, sorted(versions)))
+    for label, number in given.items():
+        if number not in versions:
+            raise InputError(
+                f"--{label}_version={number}: {path} has no such version. It has {there}."
+            )
+    others = set(versions) - set(given.values())
+    if "stable" not in given and not others:
+        raise InputError(
+            f"No version is left for the label 'stable': {path} has {there}. Export another one, "
+            "or leave --canary_version and --previous_version out."
+        )
+    return given if "stable" in given else {"stable": max(others)} | given
 
 
 def _examined(name: str, path: str, labels: Mapping[str, int], served: Mapping[int, str]) -> Model:

@@ -26,7 +26,7 @@ class Deploy:
         "tensorflow-serving", "Name of the objects in Kubernetes, and of the Compose project."
     )
     stable_version: int | None = option(
-        None, "Version that the label 'stable' names; none: the largest one."
+        None, "Version that the label 'stable' names; none: the largest one without another label."
     )
     canary_version: int | None = option(
         None, "Version that is served under the label 'canary', next to the stable one."

@@ -127,7 +127,7 @@ class BatchingRunner:
                 servable, signature_name, names, version.parameters.pad_variable_length_inputs
             )
         merge = version.mergings[signature_name, names]
-        if merge is None or not merge.takes(feeds):
+        if merge is None or not merge.takes(feeds, version.parameters):
             return None
         # What has other types or ranks would fail, or change, the rows next to it.
         kinds = sorted(
@@ -139,7 +139,8 @@ class BatchingRunner:
             if len(version.queues) >= _MAX_QUEUES:
                 version.forget_idle()
             computer = Computer(signature_name, names, merge, version.parameters, self._metrics)
-            version.queues[key] = Queue(version.parameters, computer.answers)
+            splits = version.parameters.enable_large_batch_splitting and not merge.axes
+            version.queues[key] = Queue(version.parameters, computer.answers, splits)
         return version.queues[key]
 
     def _dispatch(self) -> None:

@@ -36,7 +36,10 @@ class Computer:
         for share in shares:
             waited = 1e6 * (now - share.task.arrival)
             self._metrics.batching_queuing_latency.observe(waited, _POOL_NAME)
-        return self._answers(shares)
+        try:
+            return self._answers(shares)
+        except Exception as error:  # out of memory, perhaps; nobody may wait for ever
+            return _same(_internal(error, shares), shares)
 
     def _answers(self, shares: Sequence[Share]) -> list[Answer | Exception]:
         sizes = [share.num_rows for share in shares]
@@ -74,12 +77,16 @@ class Computer:
     def _apart(self, shares: Sequence[Share], error: Exception) -> list[Answer | Exception]:
         """The answers of a batch that failed: those of its halves, down to single requests."""
         if not isinstance(error, ServingError):
-            logging.error("A batch of %d requests failed.", len(shares), exc_info=error)
-            error = ServingError(Code.INTERNAL, "Internal error; the server's log has the details.")
+            error = _internal(error, shares)
         if len(shares) == 1 or error.code in _FINAL:
             return _same(error, shares)
         half = len(shares) // 2
         return self._answers(shares[:half]) + self._answers(shares[half:])
+
+
+def _internal(error: Exception, shares: Sequence[Share]) -> ServingError:
+    logging.error("A batch of %d requests failed.", len(shares), exc_info=error)
+    return ServingError(Code.INTERNAL, "Internal error; the server's log has the details.")
 
 
 def _same(error: ServingError, shares: Sequence[Share]) -> list[Answer | Exception]:

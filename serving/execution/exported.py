@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from bert_tf import features
+from serving.execution.parameters import BatchingParameters
 from serving.models.servable import Servable, Signature, Tensors, TensorSpec
 
 _CARD_FILE = os.path.join("assets.extra", "model_card.json")  # every export has one
@@ -42,11 +43,15 @@ class Merging:
     by_shape: bool = False
     axes: tuple[tuple[str, ...], ...] = ()
 
-    def takes(self, feeds: Tensors) -> bool:
+    def takes(self, feeds: Tensors, parameters: BatchingParameters) -> bool:
         """Whether a request may be in a batch with others.
 
-        Zeros would hide that the shapes of ids, mask and types differ, which the graph refuses.
+        Zeros would hide that the shapes of ids, mask and types differ, which the graph refuses; and
+        what is cut cannot be joined again, so that a request is not divided among batches.
         """
+        sizes = range(parameters.capacity + 1, parameters.max_batch_size + 1)
+        if self.axes and any(len(array) in sizes for array in feeds.values()):
+            return False
         return self.padding != "zeros" or len({array.shape for array in feeds.values()}) == 1
 
     def cut(self, answer: Tensors) -> dict[str, np.ndarray]:

@@ -104,7 +104,14 @@ def divided(answer: Tensors, sizes: Sequence[int]) -> list[dict[str, np.ndarray]
 
 
 def joined(answers: Sequence[Tensors]) -> dict[str, np.ndarray]:
-    """The answer of a request that was divided among batches."""
+    """The answer of a request that was divided among batches.
+
+    Raises:
+      ServingError: INTERNAL, as of TensorFlow Serving; rows of several batches differ in shape.
+    """
     if len(answers) == 1:
         return dict(answers[0])
-    return {name: np.concatenate([answer[name] for answer in answers]) for name in answers[0]}
+    try:
+        return {name: np.concatenate([answer[name] for answer in answers]) for name in answers[0]}
+    except ValueError as error:
+        raise ServingError(Code.INTERNAL, f"Tensor concat operation failed: {error}") from None

@@ -50,8 +50,12 @@ class Task:
             self.future.set_exception(answer)
             return
         self.answers[begin] = answer
-        if sum(len(next(iter(each.values()))) for each in self.answers.values()) == self.num_rows:
+        if sum(len(next(iter(each.values()))) for each in self.answers.values()) < self.num_rows:
+            return
+        try:
             self.future.set_result(merging.joined([self.answers[i] for i in sorted(self.answers)]))
+        except ServingError as error:
+            self.future.set_exception(error)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Queue:
 
     Args:
       compute: answers the shares of a batch, in a thread; the answer of each, or its error.
+      splits: whether a request may be divided among batches.
 
     Attributes:
       num_open: requests that wait or are being computed.
@@ -89,7 +94,9 @@ class Queue:
         self,
         parameters: BatchingParameters,
         compute: Callable[[Sequence[Share]], list[Answer | Exception]],
+        splits: bool,
     ) -> None:
+        self._splits = splits
         self.parameters = parameters
         self.compute = compute
         self.num_waiting_rows = 0
@@ -127,7 +134,7 @@ class Queue:
         if num_rows <= room:
             return
         what = "The batch scheduling queue to which this task was submitted is full; "
-        if limits.enable_large_batch_splitting:
+        if self._splits:
             what += f"task size is {num_rows} but scheduling capacity is only {room}"
         else:
             num_batches = -(-self.num_waiting_rows // limits.capacity)
@@ -175,7 +182,7 @@ class Queue:
         while self._tasks and room:
             task = self._tasks[0]
             num_left = task.num_rows - task.num_begun
-            if num_left > room and not self.parameters.enable_large_batch_splitting:
+            if num_left > room and not self._splits:
                 break
             num_rows = min(num_left, room)
             shares.append(Share(task, task.num_begun, task.num_begun + num_rows))

@@ -50,4 +50,5 @@ def test_without_rest_or_without_models():
     (only,) = lines(Manager(m=["text"]), rest_api_port=0, grpc_socket_path="/s")
     assert only == "Ready: gRPC on localhost:8500; gRPC on unix:/s. Ctrl-C or SIGTERM stops."
     assert len(lines(Manager())) == 1
+    assert len(lines(Manager(m=["x"]), enable_page=False)) == 1
     assert len(lines(Manager(m=["x"]))) == 2

@@ -26,6 +26,17 @@ def test_each_label_has_its_version(topics):
     assert model.num_bytes == 2 * exported.read(str(topics), NONE).num_bytes
 
 
+def test_the_stable_version_is_the_largest_one_that_is_nothing_else(topics):
+    model = exported.read(str(topics), NONE | {"canary": 10})
+    assert model.labels == {"stable": 2, "canary": 10}
+
+
+def test_a_canary_alone_is_refused(tmp_path, write_version):
+    write_version(tmp_path / "m" / "4")
+    with pytest.raises(InputError, match="No version is left for the label 'stable': .* has 4"):
+        exported.read(str(tmp_path / "m"), NONE | {"canary": 4})
+
+
 def test_a_version_that_is_not_there_is_refused_and_those_that_are_named(topics):
     with pytest.raises(InputError, match=r"--canary_version=11: .*It has 1, 2, 10\."):
         exported.read(str(topics), NONE | {"canary": 11})

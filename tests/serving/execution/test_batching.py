@@ -189,6 +189,16 @@ def test_a_request_may_be_split():
     assert answer["z"].tolist() == [1, 2, 3, 4, 5]
 
 
+def test_nobody_waits_for_ever_when_a_batch_cannot_be_made(monkeypatch):
+    def fails(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("serving.execution.merging.merged", fails)
+    with pytest.raises(ServingError) as caught:
+        Clients()(lambda runner: runner.run(Doubler(), "", rows([1])))
+    assert caught.value.code == Code.INTERNAL
+
+
 def test_time_may_run_out_while_a_request_waits():
     servable = Doubler()
 

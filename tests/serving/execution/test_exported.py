@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from serving.execution import exported
+from serving.execution.parameters import BatchingParameters
 from serving.models.servable import Signature, TensorSpec
 
+LIMITS = BatchingParameters(
+    num_batch_threads=1,
+    max_batch_size=3,
+    enable_large_batch_splitting=True,
+    max_execution_batch_size=2,
+)
 IDS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
@@ -51,8 +58,8 @@ def test_ids_of_a_classifier_are_filled_up_with_zeros(ours):
     merge = merging(version, pads_with_first=True)
     assert (merge.padding, merge.by_shape) == ("zeros", False)
     same = {name: np.zeros([2, 4], np.int32) for name in IDS}
-    assert merge.takes(same)
-    assert not merge.takes(same | {"input_mask": np.zeros([2, 3], np.int32)})
+    assert merge.takes(same, LIMITS)
+    assert not merge.takes(same | {"input_mask": np.zeros([2, 3], np.int32)}, LIMITS)
 
 
 def test_ids_with_an_answer_for_each_token_are_merged_by_shape(ours):
@@ -73,6 +80,9 @@ def test_answers_are_cut_where_the_widest_row_of_the_request_ends(ours):
         "entity_scores": np.zeros([2, 2]),
     }
     cut = merging(version).cut(answer)
+    # What was cut cannot be joined again.
+    texts = [{"text": np.array([b"a"] * size, object)} for size in (1, 2, 3, 4)]
+    assert [merging(version).takes(each, LIMITS) for each in texts] == [True, True, False, True]
     assert cut["words"].tolist() == [[b"a", b""], [b"a", b"b"]]
     assert cut["starts"].tolist() == [[0, -1], [0, 2]]
     assert cut["scores"].tolist() == [[0.5, 0], [0, 0.25]]

@@ -49,6 +49,12 @@ def test_an_empty_row_has_no_first_element():
         merging.merged([ids([1]), {"x": np.zeros([1, 0], np.int32)}], 2, "first")
 
 
+def test_answers_of_several_widths_cannot_be_joined():
+    with pytest.raises(ServingError, match="Tensor concat operation failed: ") as caught:
+        merging.joined([{"y": np.zeros([1, 2])}, {"y": np.zeros([1, 3])}])
+    assert caught.value.code == Code.INTERNAL
+
+
 @pytest.mark.parametrize(
     ("feeds", "message"),
     [

@@ -12,7 +12,9 @@ class Clock:
     """Adds requests to a queue at given times."""
 
     def __init__(self, **given):
-        self.queue = Queue(BatchingParameters(num_batch_threads=1, **given), lambda shares: [])
+        parameters = BatchingParameters(num_batch_threads=1, **given)
+        splits = parameters.enable_large_batch_splitting
+        self.queue = Queue(parameters, lambda shares: [], splits)
         self.loop = asyncio.new_event_loop()
 
     def add(self, num_rows, at=0.0):
