@@ -74,6 +74,10 @@ class _Process:
             raise ServingError(Code(answer["code"]), answer["message"])
         return _Answer(answer, files[0] if files else None)
 
+    def is_alive(self) -> bool:
+        """Whether nobody has ended it from outside."""
+        return self._process.poll() is None
+
     def end(self) -> None:
         """Ends the worker, whatever it is doing."""
         self._socket.close()
@@ -195,6 +199,8 @@ class ParserProcesses:
             if is_large:
                 await stack.enter_async_context(self._large)
             await stack.enter_async_context(self._free)
+            while self._idle and not self._idle[-1].is_alive():
+                self._idle.pop().end()
             process = self._idle.pop() if self._idle else await asyncio.to_thread(_Process)
             waits = False  # whether it waits for another message
             try:

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,8 @@ INFLATED_BYTES = "inflated_bytes"  # key of the answer to a body that inflates b
 _NICENESS = 5  # short requests come first
 _MAX_CHARS = 2**12  # of a message to a client; names in it may be of any length
 _NO_MEMORY = "The request's JSON needs more memory than there is; send fewer rows at once."
+
+_INTERNAL = "Internal error; the server's log has the details."
 
 
 class Worker:
@@ -48,6 +51,9 @@ class Worker:
             return {"code": error.code, "message": message_text}, []
         except MemoryError:
             return {"code": Code.RESOURCE_EXHAUSTED, "message": _NO_MEMORY}, []
+        except Exception:
+            traceback.print_exc()
+            return {"code": Code.INTERNAL, "message": _INTERNAL}, []
 
     def _parse(self, message: dict[str, Any], files: list[int]) -> tuple[dict[str, Any], list[int]]:
         self._document = {}

@@ -42,17 +42,21 @@ def target(method: str, path: str) -> Target:
       method: GET, POST or any other verb.
       path: with percent signs, without the query.
     """
-    malformed = invalid(f"Malformed request: {method} {path}")
     pattern = _PATTERNS.get(method)
     match = pattern.fullmatch(path) if pattern else None
     if match is None:
-        return Target(ModelSpec(""), error=malformed)
+        return Target(ModelSpec(""), error=_malformed(method, path))
     name = urllib.parse.unquote(match[1] or "")
     digits = (match[2] or "").lstrip("0") or "0"
     if len(digits) > _MAX_INT64_DIGITS or int(digits) >= 2**63:
-        error = invalid(f"Failed to convert version: {match[2]} to numeric.")
-        return Target(ModelSpec(name), error=error)
+        too_large = invalid(f"Failed to convert version: {match[2]} to numeric.")
+        return Target(ModelSpec(name), error=too_large)
     version = int(digits) if match[2] else None
     label = urllib.parse.unquote(match[3]) if match[3] else None
     is_known = method == "GET" or match[4] in _INFERENCE_APIS
-    return Target(ModelSpec(name, version, label), match[4] or "", None if is_known else malformed)
+    error = None if is_known else _malformed(method, path)
+    return Target(ModelSpec(name, version, label), match[4] or "", error)
+
+
+def _malformed(method: str, path: str) -> ServingError:
+    return invalid(f"Malformed request: {method} {path}")

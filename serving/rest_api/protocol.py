@@ -63,6 +63,7 @@ class RestProtocol(HttpToolsProtocol):
         self._incoming = _Timer(self.loop)
         self._outgoing = _Timer(self.loop)
         self._is_receiving = False  # a request has begun and is not complete
+        self._headers_due = 0.0
         self._body_start: float | None = None
         self._body_bytes = 0
         self._half_closed = False
@@ -75,12 +76,22 @@ class RestProtocol(HttpToolsProtocol):
         answered = self.cycle is None or self.cycle.response_complete
         return answered and not self.pipeline and not self._is_receiving
 
-    def _expect_body(self) -> None:
+    def _expect_more(self) -> None:
+        """Sets the time limit for what comes next, if anything has to."""
+        if self._body_start is not None:
+            self._expect_body(self._body_start)
+        elif self._is_receiving:
+            due = min(self._headers_due, self._stop_at or self._headers_due)
+            self._incoming.set(due - self.loop.time(), self._time_out)
+        elif not self._is_idle():
+            self._incoming.stop()
+        elif not self._incoming.is_set():  # line ends, but no request
+            self._incoming.set(self._header_seconds, self._time_out)
+
+    def _expect_body(self, start: float) -> None:
         """Bytes must come before a pause is too long, and not drop by drop."""
         now = self.loop.time()
-        if self._body_start is None:
-            self._body_start = now
-        due = self._body_start + self._client_seconds + self._body_bytes / _MIN_BYTES_PER_SECOND
+        due = start + self._client_seconds + self._body_bytes / _MIN_BYTES_PER_SECOND
         due = min(due, now + self._client_seconds, self._stop_at or due)
         self._incoming.set(due - now, self._time_out)
 
@@ -130,12 +141,11 @@ class RestProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._body_start is not None:
             self._body_bytes += len(data)
-            self._expect_body()
         self._data = data
         super().data_received(data)
         self._data = b""
-        if self._is_idle() and not self._incoming.is_set():  # line ends, but no request
-            self._incoming.set(self._header_seconds, self._time_out)
+        if not self.transport.is_closing():
+            self._expect_more()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more; what it has asked for it still gets."""
@@ -175,15 +185,14 @@ class RestProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_receiving = True
-        self._incoming.set(self._header_seconds, self._time_out)
+        self._headers_due = self.loop.time() + self._header_seconds
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():
             return  # it is read again
         super().on_headers_complete()
-        self._body_start = None
+        self._body_start = self.loop.time()
         self._body_bytes = 0
-        self._expect_body()
         if self._stop_at is not None:
             self.cycle.keep_alive = False
 
@@ -192,7 +201,6 @@ class RestProtocol(HttpToolsProtocol):
             return
         self._is_receiving = False
         self._body_start = None
-        self._incoming.stop()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -127,6 +127,10 @@ def test_a_process_that_dies_is_replaced(loop, reader):
                 await document.tensors({"x": "float"})
             assert caught.value.code == Code.RESOURCE_EXHAUSTED
         async with reader.parsed_elsewhere(Body.in_file(b'{"inputs": 1}')) as document:
+            await document.tensors({"x": "float"})
+            document._process._process.kill()  # while it waits for another body
+            document._process._process.wait()
+        async with reader.parsed_elsewhere(Body.in_file(b'{"inputs": 1}')) as document:
             return await document.tensors({"x": "float"})
 
     assert loop.run_until_complete(run())["x"] == 1

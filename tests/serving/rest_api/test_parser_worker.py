@@ -80,6 +80,12 @@ def test_a_text_beyond_the_limit_and_long_names_in_messages():
     assert "does not have named input: ?" in answer["message"]
 
 
+def test_what_nobody_expected_does_not_end_the_worker(capfd):
+    answer, _ = parser_worker.Worker().answer({"step": "parse"}, [])
+    assert answer["code"] == Code.INTERNAL
+    assert "KeyError" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("body", "answer"),
     [
