@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import http.client
 import ssl
 from typing import Any
 
@@ -104,8 +105,9 @@ class _Httpx:
         url = f"{self._server}{exchange.target}"
         try:
             response = await self._client.request(exchange.verb, url, content=body, headers=headers)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            is_tls = isinstance(error.__cause__, ssl.SSLError) or "[SSL" in str(error)
+        # An alert of TLS that comes after the handshake is passed on as ssl raises it, an OSError.
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            is_tls = isinstance(error, ssl.SSLError) or "[SSL" in str(error)
             raise _unreachable(self._server, error, is_tls=is_tls) from error
         return checked(response.status_code, response.content, f"{exchange.verb} {url}")
 
@@ -148,5 +150,7 @@ def _reason(error: BaseException) -> str:
     while cause:
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
+        if type(cause) is http.client.BadStatusLine:
+            return "what it answers is not HTTP 1; a port of gRPC is asked with grpc://"
         cause = cause.__cause__ or cause.__context__
     return str(error) or type(error).__name__

@@ -112,3 +112,9 @@ def test_a_redirect_is_not_followed(ask, kind):
     moved = b"HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n"
     with answering(moved) as url, pytest.raises(ServingError, match="status 301 and not JSON"):
         ask(kind, "status", url=url)
+
+
+def test_a_port_of_grpc_is_told(ask):
+    with answering(b"\0\0\x18\4\0\0\0\0\0\r\n\r\n") as url:
+        with pytest.raises(ServingError, match="not HTTP 1; a port of gRPC is asked with grpc://"):
+            ask("rest", "status", url=url, settings=Settings(retry=ONCE))
