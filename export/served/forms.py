@@ -41,8 +41,8 @@ def of(
       model: an `Encoder`, a model of `bert_tf.modeling.models`, or an ensemble of them.
       dtype: how matrices and tables are stored, one of `options.DTYPES`.
       is_frozen: whether the weights are constants of the graph, if they are not too large.
-      is_inlined, constants: see `Weights`. With `constants`, a frozen form computes with zeros until
-        its graph is written.
+      is_inlined, constants: see `Weights`. With `constants`, a frozen form computes with zeros
+        until its graph is written.
 
     Returns:
       What is called as the model is, `form(batch, training=False)`, and has `variables`, those
