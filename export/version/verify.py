@@ -56,5 +56,6 @@ def _answers(path: str, feeds: Mapping[str, Feeds]) -> dict[str, dict[str, np.nd
         for name, each in feeds.items()
     }
     return {
-        name: {key: x.numpy() for key, x in each.items()} for name, each in answer(tensors).items()
+        name: {key: x.numpy() for key, x in each.items()}
+        for name, each in answer.get_concrete_function(tensors)(tensors).items()
     }
