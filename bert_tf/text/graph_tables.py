@@ -22,6 +22,7 @@ _NUM_CODEPOINTS = 0x110000
 _IDEOGRAPH, _LETTER = "北", "ひ"
 _OF_LETTERS = frozenset(["Lo", "Cn", "Co", "Cs"])
 
+
 class CodePointTable(NamedTuple):
     """A number for every code point, 0 for those that `characters.WITH_PROPERTIES` leaves out.
 
