@@ -81,9 +81,13 @@ class Served:
         if key not in self._remembered:
             model = self.in_python
             asked = getattr(model, "encoder", model) if of_encoder else model
-            self._remembered.clear()
+            self.forget()
             self._remembered[key] = asked(batch, training=False)
         return self._remembered[key]
+
+    def forget(self) -> None:
+        """Forgets the outputs of the last batch; the weights may have changed since."""
+        self._remembered.clear()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,10 +131,14 @@ class ServingModule(tf.Module, abc.ABC):
             directory.vocabulary, directory.metadata.do_lower_case
         )
         self._answer_texts = function(self.answer, self._text_specs())
-        # Any number of axes: that of a batch, and one less.
-        self.__call__ = tf.function(named(self._answer_any, inputs), autograph=False)
-        for specs in (self._text_specs(), self._text_specs(is_one_row=True)):
-            self.__call__.get_concrete_function(*specs)
+        # One trace for lists and tensors, batches and single rows. Without a signature, TensorFlow
+        # would trace the loaded model again for each list of other texts, which takes seconds.
+        self.__call__ = tf.function(
+            named(self._answer_any, inputs),
+            input_signature=[tf.TensorSpec(None, tf.string, name=name) for name in inputs],
+            autograph=False,
+        )
+        self.__call__.get_concrete_function()
 
     # What a kind says of itself.
 
@@ -173,6 +181,10 @@ class ServingModule(tf.Module, abc.ABC):
         return list(zip(*columns, strict=True))
 
     # What all kinds share.
+
+    def forget(self) -> None:
+        """See `Served.forget`."""
+        self._served.forget()
 
     def signatures(self, names: Sequence[str] = ()) -> dict[str, Signature]:
         """The signatures of some names.
@@ -230,19 +242,28 @@ class ServingModule(tf.Module, abc.ABC):
 
         return Signature(function(answer, specs), self.ids_of, self.ids_difference)
 
-    def _text_specs(self, is_one_row: bool = False) -> list[tf.TensorSpec]:
+    def _text_specs(self) -> list[tf.TensorSpec]:
         return [
-            tf.TensorSpec([None] * (axes - is_one_row), tf.string, name=name)
-            for name, axes in self.inputs.items()
+            tf.TensorSpec([None] * axes, tf.string, name=name) for name, axes in self.inputs.items()
         ]
 
     def _answer_any(self, *inputs: tf.Tensor) -> Answers:
         """Answers a batch or one row; both run the function of the signature."""
-        (axes, *_) = self.inputs.values()
-        if inputs[0].shape.rank == axes:
-            return self._answer_texts(*inputs)
-        answers = self._answer_texts(*(each[tf.newaxis] for each in inputs))
-        return {name: answer[0] for name, answer in answers.items()}
+        num_axes = tf.constant(list(self.inputs.values()))
+        missing = num_axes - tf.stack([tf.rank(each) for each in inputs])
+        is_batch = tf.reduce_all(missing == 0)
+        check = tf.debugging.Assert(
+            is_batch | tf.reduce_all(missing == 1),
+            [f"Axes of {', '.join(self.inputs)} for a batch:", num_axes, "Missing:", missing],
+        )
+        with tf.control_dependencies([check]):
+            batch = [
+                tf.reshape(each, tf.concat([[1], tf.shape(each)], axis=0)[-axes:])
+                for each, axes in zip(inputs, self.inputs.values(), strict=True)
+            ]
+        answers = self._answer_texts(*batch)
+        first = 1 - tf.cast(is_batch, tf.int32)  # axis of an answer that is kept
+        return {name: tf.reshape(x, tf.shape(x)[first:]) for name, x in answers.items()}
 
 
 _SENTENCE = "The server runs this text once before it answers."

@@ -102,7 +102,7 @@ def of_version(
     """
     module = exported.module
     found = agreement(model, form, [module.ids_of(batch) for batch in in_batches(rows)], activation)
-    feeds = module.signatures([TEXT_SIGNATURE])[TEXT_SIGNATURE].feeds
+    feeds = exported.signatures[TEXT_SIGNATURE].feeds
     signature = tf.saved_model.load(exported.path).signatures[TEXT_SIGNATURE]
 
     def answer(rows: Sequence[Row]) -> Any:

@@ -70,7 +70,7 @@ def _save_preprocessing(source: Source, options: HubExport, path: str) -> None:
             options.default_seq_length,
             options.tokenize_with_offsets,
         )
-        tf.saved_model.save(module, path, module.signatures(), SAVE_OPTIONS)
+        tf.saved_model.save(module, path, signatures=module.signatures(), options=SAVE_OPTIONS)
 
 
 def _save_encoder(source: Source, model: Any, path: str) -> None:
@@ -79,7 +79,7 @@ def _save_encoder(source: Source, model: Any, path: str) -> None:
         files.write_text(config_file, source.config.to_json())
         vocab_file = _own_vocab_file(source, scratch)
         module = HubEncoder(model, vocab_file, config_file, source.do_lower_case)
-        tf.saved_model.save(module, path, module.signatures(), SAVE_OPTIONS)
+        tf.saved_model.save(module, path, signatures=module.signatures(), options=SAVE_OPTIONS)
 
 
 def _own_vocab_file(source: Source, scratch: str) -> str:

@@ -25,6 +25,7 @@ def largest_difference(
     """
     loaded = tf.saved_model.load(path)
     rows = module.check_rows()
+    module.forget()
     largest = 0.0
     for name, signature in signatures.items():
         feeds = {key: tf.constant(value) for key, value in signature.feeds(rows).items()}

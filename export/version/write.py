@@ -32,7 +32,7 @@ class Exported:
       saved_model: what was written, constants of the weights aside.
       findings: which images can run it.
       difference: largest difference of a number from the Python path.
-      module: what was written.
+      module, signatures: what was written.
     """
 
     path: str
@@ -41,6 +41,7 @@ class Exported:
     findings: operations.Findings
     difference: float
     module: ServingModule
+    signatures: Mapping[str, Signature]
 
 
 def write(
@@ -79,7 +80,7 @@ def write(
         card.write(temporary, served, license_name, meta_graph.signature_def)
         if os.path.exists(path):
             raise InputError(f"{path} appeared during the export. Export again.")
-    return Exported(path, model_name, saved_model, findings, difference, module)
+    return Exported(path, model_name, saved_model, findings, difference, module, chosen)
 
 
 def next_version(export_dir: str) -> int:
@@ -110,4 +111,4 @@ def _save(
             files.write_text(labels_file, "".join(f"{label}\n" for label in metadata.labels))
             module.labels_file = tf.saved_model.Asset(labels_file)
         functions = {name: signature.function for name, signature in signatures.items()}
-        tf.saved_model.save(module, path, functions, SAVE_OPTIONS)
+        tf.saved_model.save(module, path, signatures=functions, options=SAVE_OPTIONS)

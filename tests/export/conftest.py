@@ -1,7 +1,10 @@
 """Exported models of prime sizes, one of each kind; made once."""
 
+import contextlib
 import dataclasses
+import functools
 
+import numpy as np
 import pytest
 
 SENTENCE = "the quick brown fox jumps over a lazy dog ."
@@ -80,6 +83,32 @@ def export_case():
         return Case(served, write.write(served, str(base_path), signatures))
 
     return export
+
+
+@pytest.fixture(scope="session")
+def loaded_version():
+    """`loaded_version(case)`: what `tf.saved_model.load` returns of a case, loaded once."""
+    import tensorflow as tf
+
+    load = functools.cache(tf.saved_model.load)
+    return lambda case: load(case.exported.path)
+
+
+@pytest.fixture
+def other_weights():
+    """`with other_weights(model):` a model has other weights than those that were exported."""
+
+    @contextlib.contextmanager
+    def changed(model):
+        kept = model.get_weights()
+        rng = np.random.default_rng(37)
+        model.set_weights([array + rng.normal(0, 0.25, array.shape) for array in kept])
+        try:
+            yield
+        finally:
+            model.set_weights(kept)
+
+    return changed
 
 
 @pytest.fixture(scope="session")

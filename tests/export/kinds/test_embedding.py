@@ -20,7 +20,8 @@ def directory(model_directory):
 
 @pytest.fixture(scope="module")
 def encoder_case(directory, export_case, tmp_path_factory):
-    return export_case(directory, tmp_path_factory.mktemp("m") / "encoder")
+    signatures = ("serving_default", "ids", "encode")
+    return export_case(directory, tmp_path_factory.mktemp("m") / "encoder", signatures)
 
 
 def encoded(case, text):
@@ -63,10 +64,10 @@ def test_a_text_has_a_vector(encoder_case, pooling, pool):
     assert model.__call__(tf.zeros([0], tf.string))["embedding"].shape == (0, 21)
 
 
-def test_the_ids_signature_gives_what_the_encoder_gives(encoder_case):
+def test_the_ids_signature_gives_what_the_encoder_gives(encoder_case, loaded_version):
     case = encoder_case
-    signatures = tf.saved_model.load(case.exported.path).signatures
-    assert set(signatures) == {"serving_default", "ids"}
+    signatures = loaded_version(case).signatures
+    assert case.exported.module.default_signatures == ("serving_default", "ids")
     ids = np.array([[3, 7, 9, 4, 0], [3, 11, 4, 0, 0], [3, 7, 7, 7, 4]], np.int32)
     batch = {
         "input_word_ids": ids,
@@ -84,10 +85,9 @@ def test_the_ids_signature_gives_what_the_encoder_gives(encoder_case):
     assert signatures["ids"](**empty)["sequence_output"].shape == (0, 7, 21)
 
 
-def test_tokens_have_vectors(directory, export_case, tmp_path):
-    case = export_case(directory, tmp_path / "m", signatures=("encode",))
-    model = tf.saved_model.load(case.exported.path)
-    assert set(model.signatures) == {"encode", "serving_default"}
+def test_tokens_have_vectors(encoder_case, loaded_version):
+    case, model = encoder_case, loaded_version(encoder_case)
+    assert set(model.signatures) == {"serving_default", "ids", "encode"}
     given = model.signatures["encode"](text=tf.constant(TEXTS))
     assert given["input_mask"].numpy().sum(axis=1).tolist() == LENGTHS
     for row, (text, length) in enumerate(zip(TEXTS, LENGTHS, strict=True)):

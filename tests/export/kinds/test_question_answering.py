@@ -1,6 +1,5 @@
 """An exported model that answers questions: the Python path's answers, whatever it is asked."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -15,7 +14,7 @@ from bert_tf.library import loading
 from bert_tf.tasks import squad
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from export import savedmodel
-from export.kinds import checks, table
+from export.kinds import checks
 from export.version import report, verify
 from serving.models import servable, warmup
 from serving.rest_api import json_reading, json_writing
@@ -52,8 +51,8 @@ def text_of(text):
 
 
 @pytest.fixture(scope="module")
-def loaded(question_case):
-    return tf.saved_model.load(question_case.exported.path)
+def loaded(question_case, loaded_version):
+    return loaded_version(question_case)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +158,7 @@ def test_one_question_is_answered_without_a_batch_dimension(loaded, together):
     answer = loaded(*PAIRS[0])
     assert {k: (v.dtype, tuple(v.shape)) for k, v in answer.items()} == OUTPUTS
     assert answer["answer"] == together["answer"][0]
-    named = loaded(question=tf.constant([PAIRS[0][0]]), context=tf.constant([FOX]))
+    named = loaded(question=[PAIRS[0][0]], context=[FOX])
     assert named["answer"][0] == together["answer"][0]
 
 
@@ -188,36 +187,32 @@ def test_logits_of_ids(loaded, offline):
             assert np.all(answer[name][number, size:].numpy() < -1e8)
 
 
-def test_a_context_of_any_length_is_answered(loaded, question_case):
+def test_a_context_of_any_length_is_answered(loaded):
     context = "the lazy dog jumps over a fox. " * 700
-    answer = loaded("who jumps?", context)
-    text = answer["n_best_answers"][0].numpy().decode()
-    start, end = answer["n_best_starts"][0], answer["n_best_ends"][0]
+    answer = answers_of(loaded, [("who jumps?", context)])
+    text = answer["n_best_answers"][0, 0].decode()
+    start, end = answer["n_best_starts"][0, 0], answer["n_best_ends"][0, 0]
     assert context[start:end] == text
 
 
-def test_another_models_graph_is_a_mismatch(question_case):
-    from bert_tf.checkpoints.model_directory import new_model
-
-    case = question_case
-    assert case.exported.difference < 1e-5
-    other = new_model(case.directory.config, case.directory.metadata)
-    module = table.make(dataclasses.replace(case.served, model=other))
-    ids_only = {"ids": module.signatures()["ids"]}
-    with pytest.raises(checks.Mismatch, match="Signature ids .* the Python path"):
-        verify.largest_difference(case.exported.path, module, ids_only)
+def test_another_models_graph_is_a_mismatch(question_case, other_weights):
+    exported = question_case.exported
+    assert exported.difference < 1e-5
+    ids_only = {"ids": exported.signatures["ids"]}
+    message = "Signature ids .* the Python path"
+    with other_weights(question_case.model), pytest.raises(checks.Mismatch, match=message):
+        verify.largest_difference(exported.path, exported.module, ids_only)
 
 
 def test_other_answers_are_a_mismatch(question_case, monkeypatch):
-    case, decode = question_case, squad.decode
+    exported, decode = question_case.exported, squad.decode
 
     def without_limit(*args, **flags):
         return decode(*args, **flags | {"max_answer_length": 17})
 
     monkeypatch.setattr(squad, "decode", without_limit)
-    module = table.make(case.served)
     with pytest.raises(checks.Mismatch, match="serving_default .* otherwise than the Python path"):
-        verify.largest_difference(case.exported.path, module, module.signatures())
+        verify.largest_difference(exported.path, exported.module, exported.signatures)
 
 
 def test_the_server_answers_rows_and_runs_the_warm_up_requests(question_case, together):

@@ -61,8 +61,8 @@ def case(model_directory, export_case, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def loaded(case):
-    return tf.saved_model.load(case.exported.path)
+def loaded(case, loaded_version):
+    return loaded_version(case)
 
 
 def text_of(text):
@@ -269,13 +269,13 @@ def test_tags_of_other_things_than_entities_on_a_frozen_encoder(model_directory)
     assert case.module.text_difference(answers, rows) < 1e-5
 
 
-def test_another_models_graph_is_a_mismatch(case):
-    assert case.exported.difference < 1e-5
-    other = new_model(case.directory.config, case.directory.metadata)
-    module = table.make(dataclasses.replace(case.served, model=other))
-    of_words = {"words": module.signatures(["words"])["words"]}
-    with pytest.raises(checks.Mismatch, match="Signature words .* the Python path"):
-        verify.largest_difference(case.exported.path, module, of_words)
+def test_another_models_graph_is_a_mismatch(case, other_weights):
+    exported = case.exported
+    assert exported.difference < 1e-5
+    of_words = {"words": exported.signatures["words"]}
+    message = "Signature words .* the Python path"
+    with other_weights(case.model), pytest.raises(checks.Mismatch, match=message):
+        verify.largest_difference(exported.path, exported.module, of_words)
 
 
 def test_the_server_answers_rows_and_runs_the_warm_up_requests(case, together):

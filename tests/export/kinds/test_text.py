@@ -47,23 +47,24 @@ def test_all_windows_of_long_texts_are_read(
     settings = WINDOWS | {"window_pooling": pooling}
     directory = model_directory(kind, num_texts, labels=LABELS, settings=settings)
     case = export_case(directory, tmp_path / "m")
+    model = loaded(case)
     columns = [TEXTS, TEXTS[3:] + TEXTS[:3]][:num_texts]
     want = python_logits(case, columns)
-    answer = loaded(case)(*columns)
+    answer = model(*columns)
     np.testing.assert_allclose(answer["logits"], want, atol=1e-5)
-    alone = loaded(case)(*(column[:1] for column in columns))
+    alone = model(*(column[:1] for column in columns))
     np.testing.assert_allclose(alone["logits"], want[:1], atol=1e-5)
-    assert loaded(case)(*(tf.zeros([0], tf.string) for _ in columns))["logits"].shape == (0, 3)
+    assert model(*(tf.zeros([0], tf.string) for _ in columns))["logits"].shape == (0, 3)
     if kind == "multi_label":
         np.testing.assert_allclose(answer["probabilities"], 1 / (1 + np.exp(-want)), atol=1e-6)
         first = " ".join(TEXTS[5].split()[:29])  # as much as one window holds
         assert np.abs(want[5] - python_logits(case, [[first]])[0]).max() > 0.1
 
 
-def test_an_example_is_asked_by_the_names_of_the_texts(cases):
+def test_an_example_is_asked_by_the_names_of_the_texts(cases, loaded_version):
     for key in (("classify", 2), ("regress", 2)):
         case = cases[key]
-        model = loaded(case)
+        model = loaded_version(case)
         texts = {"text_a": TEXTS, "text_b": TEXTS[::-1]}
         serialized = [
             tf.train.Example(

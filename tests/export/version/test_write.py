@@ -78,8 +78,8 @@ def test_a_fresh_process_gives_the_logits_of_the_python_path(cases):
 
 
 @pytest.mark.parametrize("key", KINDS)
-def test_an_answer_does_not_depend_on_its_neighbours(cases, key):
-    signature = tf.saved_model.load(cases[key].exported.path).signatures["serving_default"]
+def test_an_answer_does_not_depend_on_its_neighbours(cases, key, loaded_version):
+    signature = loaded_version(cases[key]).signatures["serving_default"]
     feeds = columns(key[1])
     together = signature(**{name: tf.constant(texts) for name, texts in feeds.items()})
     assert len(TEXTS) == 32
@@ -90,8 +90,10 @@ def test_an_answer_does_not_depend_on_its_neighbours(cases, key):
 
 @pytest.mark.parametrize("key", KINDS)
 @pytest.mark.parametrize("signature_name", ["serving_default", "ids"])
-def test_outputs_have_a_batch_dimension_and_an_empty_batch_is_answered(cases, key, signature_name):
-    signature = tf.saved_model.load(cases[key].exported.path).signatures[signature_name]
+def test_outputs_have_a_batch_dimension_and_an_empty_batch_is_answered(
+    cases, key, signature_name, loaded_version
+):
+    signature = loaded_version(cases[key]).signatures[signature_name]
     inputs = signature.structured_input_signature[1]
     empty = {k: tf.zeros([0] * spec.shape.rank, spec.dtype) for k, spec in inputs.items()}
     answer = signature(**empty)
@@ -107,9 +109,9 @@ def test_outputs_have_a_batch_dimension_and_an_empty_batch_is_answered(cases, ke
     assert static == dict.fromkeys(want)
 
 
-def test_labels_and_probabilities_follow_from_the_logits(cases):
-    signature = tf.saved_model.load(cases["classify", 1].exported.path).signatures
-    answer = signature["serving_default"](text=tf.constant(TEXTS))
+def test_labels_and_probabilities_follow_from_the_logits(cases, loaded_version):
+    signatures = loaded_version(cases["classify", 1]).signatures
+    answer = signatures["serving_default"](text=tf.constant(TEXTS))
     logits = answer["logits"].numpy().astype(np.float64)
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -118,10 +120,10 @@ def test_labels_and_probabilities_follow_from_the_logits(cases):
     np.testing.assert_array_equal(answer["label"], labels[logits.argmax(axis=1)])
 
 
-def test_a_score_is_the_one_logit(cases):
-    signature = tf.saved_model.load(cases["regress", 2].exported.path).signatures
+def test_a_score_is_the_one_logit(cases, loaded_version):
+    signatures = loaded_version(cases["regress", 2]).signatures
     texts = {name: tf.constant(column) for name, column in columns(2).items()}
-    answer = signature["serving_default"](**texts)
+    answer = signatures["serving_default"](**texts)
     np.testing.assert_array_equal(answer["score"], answer["logits"][:, 0])
 
 
@@ -135,7 +137,8 @@ def test_vocabulary_and_labels_are_assets(cases):
     assert not pathlib.Path(cases["regress", 2].exported.path, "assets", "labels.txt").exists()
 
 
-@pytest.mark.parametrize("key", KINDS)
+# That of single texts is run by the command of the documentation.
+@pytest.mark.parametrize("key", KINDS[1:])
 def test_the_server_runs_the_warm_up_requests(cases, key):
     path = cases[key].exported.path
     loaded = servable.Servable("m", 1, path)
