@@ -7,6 +7,7 @@ process reads it, and its tensors come back in memory that both share.
 import asyncio
 import contextlib
 import os
+import pathlib
 import socket
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from serving.rest_api.parser_worker import INFLATED_BYTES, MESSAGE_BYTES
 from serving.status import Code, ServingError
 
 _WORKER = "serving.rest_api.parser_worker"
+# Where the worker finds this package, however this process found it.
+_SEARCHED = [str(pathlib.Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]
 # Of two processes, one reads the largest bodies one after the other, so that the others never wait
 # for them. It ends after each, because it would keep their memory.
 _PROCESSES = 2
@@ -39,8 +42,7 @@ class _Process:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _WORKER, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
-                # It must find this package however this process found it.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _SEARCHED))},
                 start_new_session=True,
             )
 
