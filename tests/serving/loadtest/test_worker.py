@@ -85,4 +85,5 @@ def test_a_request_without_an_answer_counts_with_the_time_that_was_waited(monkey
         monkeypatch, connections, concurrency=1, warmup_seconds=0.0, timeout_seconds=0.2
     )
     assert record.errors == {Code.DEADLINE_EXCEEDED: 1}
-    assert max(record.latencies) >= 0.2
+    # asyncio's timers may be a millisecond early.
+    assert max(record.latencies) > 0.199
